@@ -25,7 +25,8 @@ class Bounds(NamedTuple):
     messages            256        messages of one exchange that are remembered
     ids                 65,536     runs of integer ids, and string ids, of one party of one connection
     entries             16,384     entries of each table of a rule (tools, cursors, tokens ...) in one session
-    findings            64         findings of one rule about one party that are kept; the others are counted
+    findings            64         findings of one rule about one party that are kept, and as many faults of which the
+                                   first one is; the others are counted
     ==================  =========  ============================================================================
     """
 

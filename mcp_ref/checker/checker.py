@@ -7,6 +7,7 @@ it judges: it imports frames, vocabulary, tables and the trace, and has its own 
 
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Tuple
 
+from ..methods import LISTEN
 from ..revisions import NAMES, Revision, revision
 from ..wiretrace import (
     BODY, CLIENT, CLOSE, END, GAP, HEADER, MESSAGE, OPEN, PROCESS, RECORDED, REQUEST, RESPONSE, SERVER, SSE_EVENT,
@@ -19,6 +20,12 @@ from .observed import Batch, Connection, Exchange, Message, Session, Shared, Sse
 from .rules import Happening, Rule
 
 _MESSAGES_ONLY = frozenset(("both",))
+_NOISE = 5
+"""Lines that are no message, which are kept to be shown."""
+_WEB_AREAS = frozenset(("http", "auth", "sse"))
+_WEB, _PROCESS = frozenset(("http", "sse", "documents")), frozenset(("process", "stderr"))
+"""The names of what is recorded of HTTP alone, and of pipes alone."""
+_OFF_WEB = frozenset(rules.MOMENTS) - {rules.HEAD, rules.RESPONSE, rules.END, rules.SSE_EVENT}
 
 
 class Checker:
@@ -42,6 +49,11 @@ class Checker:
         self._verdicts = Verdicts(bounds, self._recorded)
         self._judge = self._verdicts.judge
         self.findings = self._verdicts.findings
+        self.noise: List[Message] = []
+        """The first lines that are no message of the protocol."""
+        self._left: List[Message] = []
+        self._methods: Dict[str, None] = {}
+        self._line = 0
         self._finished = False
         self._take: Dict[str, Callable[[Event], None]] = {
             HEADER: self._header, OPEN: self._open, CLOSE: self._close, MESSAGE: self._message, REQUEST: self._request,
@@ -56,9 +68,10 @@ class Checker:
         self.finish()
         return self.findings
 
-    def feed(self, event: Event) -> List[Finding]:
-        """Take one event, and return the findings about it."""
+    def feed(self, event: Event, line: int = 0) -> List[Finding]:
+        """Take one event, and return the findings about it. ``line``: that of the recording, if it has lines."""
         self._verdicts.fresh = []
+        self._line = line
         take = self._take.get(event.kind)
         if take is not None:
             take(event)
@@ -74,19 +87,43 @@ class Checker:
         return self._verdicts.fresh
 
     def tallies(self) -> Dict[str, RuleTally]:
-        """Return what came of each rule, by id. A rule that never applied has zeros."""
-        return self._verdicts.tallies()
+        """Return what came of each rule, by id. A rule that never applied has zeros.
 
-    def counted(self, row: Rule, party: str) -> int:
-        """Return how often a party has broken a rule, kept or not."""
-        return self._verdicts.counted(row, party)
+        Where too little was recorded for a rule, it counts as one that cannot tell only if the transports, revisions
+        and methods that it is about were seen.
+        """
+        return self._verdicts.tallies(self._applies)
+
+    def _applies(self, row: Rule) -> bool:
+        names = {name for _, name in self.seen if name}
+        if names and not row.ranks.intersection(revision(name).rank for name in names) and not row.always:
+            return False
+        transports = {transport for transport, _ in self.seen} | {each.transport for each in self.connections.values()}
+        area, webs = row.id.partition(".")[0], {"streamable-http", "http+sse", ""}
+        if (area in _WEB_AREAS or row.needs & _WEB or not _OFF_WEB.intersection(row.on)) and not transports & webs:
+            return False
+        if (area == "stdio" or row.needs & _PROCESS) and not transports & {"stdio", ""}:
+            return False
+        return row.methods is None or not set(row.on) <= rules.OF_METHODS or any(
+            method in self._methods for method in row.methods)
+
+    def unanswered(self) -> List[Message]:
+        """Return the requests of connections that are over that have no response and were not cancelled: the first."""
+        return [each for each in self._left if each.answer is None and each.cancelled is None]
+
+    def times(self, finding: Finding) -> int:
+        """Return how often a fault was seen, of which this is one finding, kept or not."""
+        return self._verdicts.times(finding)
 
     # Events
 
     def _header(self, event: Event) -> None:
+        for connection in self.connections.values():  # of another trace in the same file
+            self._over(connection)
         names = event.more.get("recorded")
         self._recorded = frozenset(RECORDED).intersection(
             each for each in (names if isinstance(names, list) else ()) if isinstance(each, str))
+        self._trace = Shared()
         self._verdicts.recorded(self._recorded)
 
     def _connection(self, name: str) -> Connection:
@@ -96,6 +133,7 @@ class Checker:
                 oldest = next(iter(self.connections))
                 self._over(self.connections.pop(oldest))
             found = self.connections[name] = Connection(name, self._recorded, self.bounds, self._trace)
+        found.line = self._line
         return found
 
     def _open(self, event: Event) -> None:
@@ -126,6 +164,11 @@ class Checker:
     def _over(self, connection: Connection) -> None:
         if not connection.state(_Finished).done:
             connection.state(_Finished).done = True
+            if len(self._left) < self.bounds.findings:
+                left = sorted((each for party in (CLIENT, SERVER) for each in connection.pending[party].values()
+                               if each.answer is None and each.cancelled is None and each.method != LISTEN),
+                              key=lambda each: each.index)
+                self._left += left[:self.bounds.findings]
             self._judge(rules.FINISH, "", connection.default.revision or connection.revision, connection, connection)
 
     def _gap(self, event: Event) -> None:
@@ -138,6 +181,8 @@ class Checker:
     def _process(self, event: Event) -> None:
         connection = self._connection(event.connection)
         connection.last_time = event.time
+        if event.more.get("did") == "exit":
+            connection.exit = "exit code %s" % event.more.get("code")
         self._judge(rules.PROCESS, "", connection.default.revision, Happening(event, connection), connection)
 
     def _stderr(self, event: Event) -> None:
@@ -295,6 +340,8 @@ class Checker:
             message.revision = course.revision_in_force(message)
         else:
             self._relate(message)
+        if len(self._methods) < self.bounds.entries:
+            self._methods[message.method] = None
         kind = (connection.transport, message.revision.name if message.revision else "")
         self.seen[kind] = self.seen.get(kind, 0) + 1
         connection.revision = message.revision or connection.revision
@@ -318,6 +365,8 @@ class Checker:
         connection = message.connection
         if message.kind == observed.NOISE:
             connection.noise[message.sender] += 1
+            if len(self.noise) < _NOISE:
+                self.noise.append(message)
         else:
             self._judge(rules.MESSAGE, message.method, message.revision, message, connection)
             for moment in course.questions(message):

@@ -4,9 +4,11 @@
 the others name it (`Finding.cause`) and are not counted.
 """
 
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+import re
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from ..methods import known_since
+from ..requirements import Requirement, requirements
 from ..revisions import Revision
 from ..wiretrace.text import plain, shorten
 from . import rules
@@ -18,6 +20,10 @@ VIOLATION, WARNING, DISAGREE = "violation", "warning", "disagreement"
 
 _EVIDENCE = 200
 """Characters of the evidence of a finding: there may be ids, methods and other text of a peer in it."""
+_STATUS = r"(?<![#.\w-])[1-5]\d\d(?= (?:to|at|after|for|with|instead|was)\b)|(?<=with )[1-5]\d\d\b"
+_LASTING = re.compile(r"-32\d{3}\b|\b20\d\d-\d\d-\d\d\b|%s|(\*\*\*[0-9a-f]{8}!?|[\w-]*\d[\w-]*(?:[.:]\w+)*)" % _STATUS)
+"""Codes of errors, revisions and statuses of HTTP, which are the same in every session; and, as the group, masks and
+words with digits, which may be others."""
 
 
 class Finding(NamedTuple):
@@ -42,16 +48,40 @@ class Finding(NamedTuple):
     method: str
     revision: Optional[Revision]
     """The revision in force, None if it is not known."""
+    line: int = 0
+    """The line of the recording, 0 if it is not known."""
     cause: "Optional[Finding]" = None
     """The finding that this one follows from; None for a root cause."""
 
     @property
+    def clause(self) -> Requirement:
+        """The requirement as the revision in force states it: its page and heading there."""
+        for row in (self.rule.requirement, *(requirements()[each] for each in self.rule.also)):
+            if self.revision is not None and self.revision in row.stated:
+                return row.stated_in(self.revision)
+        return self.rule.requirement
+
+    @property
     def key(self) -> str:
-        """The stable id: the same for the same fault of the same party, in every trace."""
+        """The stable id: that of the rule, a colon, and eight hexadecimal digits.
+
+        They stand for the party, the member and the evidence, without what differs from one session to the next:
+        masks, and words with digits in them, such as ids and times (`lasting`). So the same fault has the same id in
+        every trace, whatever the method and however often, and another fault against the same rule has another one.
+        """
         from hashlib import sha256
 
-        said = "\n".join((self.rule.id, self.party, self.method, self.where))
+        said = "\n".join((self.rule.id, self.party, lasting(self.where), lasting(self.evidence)))
         return "%s:%s" % (self.rule.id, sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:8])
+
+
+def lasting(text: str) -> str:
+    """Return what of an evidence is the same in every session: words with digits are 0, but codes and revisions.
+
+    >>> lasting("no request has the id req-17, error -32602")
+    'no request has the id 0, error -32602'
+    """
+    return _LASTING.sub(lambda found: "0" if found.group(1) else found.group(), text)
 
 
 class RuleTally(NamedTuple):
@@ -79,6 +109,8 @@ class Verdicts:
         self._observers = list(rules.OBSERVERS)
         self._tables: Dict[Tuple[str, str, Optional[int], bool], Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]] = {}
         self._kept: Dict[Tuple[str, str], int] = {}
+        self._faults: Dict[Tuple[str, str], Dict[str, int]] = {}
+        """The number of times that each fault was seen, by its key, of a rule and a party."""
         self._judged: Dict[str, int] = {}
         self._broken: Dict[str, int] = {}
         self._unsure: Dict[str, Dict[str, None]] = {}
@@ -89,19 +121,22 @@ class Verdicts:
         self._recorded = names
         self._tables.clear()
 
-    def tallies(self) -> Dict[str, RuleTally]:
-        """Return what came of each rule, by id. A rule that never applied has zeros."""
+    def tallies(self, applies: Callable[[Rule], bool]) -> Dict[str, RuleTally]:
+        """Return what came of each rule, by id. A rule that never applied has zeros.
+
+        ``applies``: tells of a rule that was not asked, because too little was recorded, whether it could have been.
+        """
         found = {}
         for row in self._rules:
             unsure = list(self._unsure.get(row.id, ()))
-            if not row.needs <= self._recorded:
+            if not row.needs <= self._recorded and applies(row):
                 unsure.append("not recorded: " + ", ".join(sorted(row.needs - self._recorded)))
             found[row.id] = RuleTally(self._judged.get(row.id, 0), self._broken.get(row.id, 0), tuple(unsure))
         return found
 
-    def counted(self, row: Rule, party: str) -> int:
-        """Return how often a party has broken a rule, kept or not."""
-        return self._kept.get((row.id, party), 0)
+    def times(self, finding: Finding) -> int:
+        """Return how often a fault was seen, kept or not; 0 if there are more faults than are counted."""
+        return self._faults.get((finding.rule.id, finding.party), {}).get(finding.key, 0)
 
     def judge(self, moment: str, method: str, where: Optional[Revision], subject: Any, connection: Connection) -> None:
         """Ask the rules of a moment about its subject, and keep what they answer."""
@@ -146,14 +181,16 @@ class Verdicts:
         message = at if isinstance(at, Message) else at.message if isinstance(at, SseEvent) else None
         exchange = at if isinstance(at, Exchange) else getattr(at, "exchange", None)
         party = made.party or (row.party if row.party != rules.SENDER else getattr(message or at, "sender", ""))
-        verdict = DISAGREE if row.disagree else VIOLATION if "MUST" in row.requirement.level else WARNING
         asked = exchange.request if exchange is not None else None
-        return Finding(
-            row, verdict, party, shorten(plain(made.evidence), _EVIDENCE), made.where, message.index if message else 0,
+        found = Finding(
+            row, "", party, shorten(plain(made.evidence), _EVIDENCE), made.where, message.index if message else 0,
             exchange.number if exchange is not None else 0, connection.name,
             message.time if message else exchange.opened if exchange is not None else connection.last_time,
             message.id if message else None, message.method if message else asked.method if asked else "",
-            message.revision if message else where)
+            message.revision if message else where,
+            message.line if message else exchange.line if exchange is not None else connection.line)
+        return found._replace(
+            verdict=DISAGREE if row.disagree else VIOLATION if "MUST" in found.clause.level else WARNING)
 
     def _add(self, broken: List[Finding], subject: Any) -> None:
         """Add the findings of one moment; those that follow from another get it as their cause."""
@@ -174,11 +211,21 @@ class Verdicts:
                     known = self._subjects.get(where, ())
                     known[:] = [finding if each is broken[number] else each for each in known]
             self._broken[finding.rule.id] = self._broken.get(finding.rule.id, 0) + 1
-            count = self._kept.get((finding.rule.id, finding.party), 0)
-            self._kept[finding.rule.id, finding.party] = count + 1
-            if count < self._bounds.findings:
+            if self._keep(finding):
                 self.findings.append(finding)
             self.fresh.append(finding)
+
+    def _keep(self, finding: Finding) -> bool:
+        """Count a finding, and tell whether it is kept: of each fault the first one is, too."""
+        whose = finding.rule.id, finding.party
+        count = self._kept[whose] = self._kept.get(whose, 0) + 1
+        if finding.cause is not None:
+            return count <= self._bounds.findings
+        faults, key = self._faults.setdefault(whose, {}), finding.key
+        first = key not in faults and len(faults) < self._bounds.findings
+        if first or key in faults:
+            faults[key] = faults.get(key, 0) + 1
+        return first or count <= self._bounds.findings
 
     @staticmethod
     def _places(finding: Finding, subject: Any) -> List[Any]:

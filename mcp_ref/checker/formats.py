@@ -1,22 +1,25 @@
-"""Reports for programs: JSON, JUnit, SARIF, and the annotations of GitHub's workflow logs.
+"""Reports for programs: JSON, JUnit, SARIF, and the annotations of GitHub's workflow logs. Several are one document.
 
 ========  =======================================================================================================
 name      form
 ========  =======================================================================================================
-text      for people (`mcp_ref.checker.report`)
-json      ``{"trace", "messages", "counts", "judged", "cannotTell", "findings", "stale"}``; see `as_json`
-junit     an XML document of test suites: a suite for the trace, a test case for each rule that was judged
-sarif     SARIF 2.1.0: rules with their citation and page, results with the message's number as the line of the trace
-github    a line for each fault: ``::error title=...::text``, ``::warning``, ``::notice``
+text      for people (`mcp_ref.checker.report`), an empty line between two
+json      ``{"trace", "file", "note", "messages", "counts", "judged", "cannotTell", "findings", "unanswered", "noise",
+          "stale"}``, see `as_json`; an array of these of several recordings
+junit     an XML document of test suites: a suite for each recording, a test case for each rule that was judged
+sarif     SARIF 2.1.0: rules with their citation and page; results with the line of the recording, and with the
+          message, the HTTP exchange, the party and the revision as ``properties``
+github    a line for each fault: ``::error file=...,line=...,title=...::text``, ``::warning``, ``::notice``
 ========  =======================================================================================================
 """
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Sequence
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from ..jsontext import dumps
 from .findings import DISAGREE, VIOLATION, WARNING, Finding
-from .report import Group, Report, place_of
+from .report import Group, Report, ending, noise_text, place_of
 
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {VIOLATION: "error", WARNING: "warning", DISAGREE: "note"}
@@ -26,26 +29,38 @@ _COMMANDS = {VIOLATION: "error", WARNING: "warning", DISAGREE: "notice"}
 def as_json(report: Report) -> Dict[str, Any]:
     """Return the report as a JSON object.
 
-    ``counts``: faults by verdict, ``accepted``, ``consequences``. ``judged``: the number of rules that had something to
-    judge. ``cannotTell``: reasons by the id of the rule. ``findings``: the faults, the worst first; each has ``key``
-    (the stable id), ``rule``, ``also``, ``level``, ``verdict``, ``party``, ``text``, ``citation``, ``reading``,
+    ``file``: null for a live check. ``note``: null, or what is to be known of the recording. ``counts``: faults by
+    verdict, ``accepted``, ``consequences``. ``judged``: the number of rules that had something to judge.
+    ``cannotTell``: reasons by the id of the rule. ``findings``: the faults, the worst first; each has ``key`` (the
+    stable id), ``rule``, ``also``, ``level``, ``verdict``, ``party``, ``text``, ``citation``, ``url``, ``reading``,
     ``disagreement``, ``accepted`` (null or the reason), ``count``, ``places`` and ``consequences``. A place has
-    ``message``, ``exchange``, ``connection``, ``time``, ``id``, ``method``, ``revision``, ``evidence``, ``where``.
+    ``message``, ``line`` (of the file), ``exchange``, ``connection``, ``time``, ``id``, ``method``, ``revision``,
+    ``citation`` (in this revision), ``evidence``, ``where``. ``unanswered``: requests without a response, each of
+    ``message``, ``line``, ``from``, ``id``, ``method``, ``time``, ``why``. ``noise``: the first lines that are no
+    message, each of ``message``, ``line``, ``from``, ``time``, ``text``.
     """
     judged, missing = report.rules()
+    checker = report.checker
     return {
-        "trace": report.name, "messages": report.checker.messages, "counts": report.counts(), "judged": judged,
+        "trace": report.name, "file": report.file or None, "note": report.note or None, "messages": checker.messages,
+        "counts": report.counts(), "judged": judged,
         "cannotTell": {id: list(reasons) for id, reasons in missing.items()},
-        "findings": [_group(group) for group in report.groups], "stale": report.stale,
+        "findings": [_group(group) for group in report.groups],
+        "unanswered": [{"message": each.index, "line": each.line or None, "from": each.sender, "id": each.id,
+                        "method": each.method, "time": each.time, "why": ending(each)}
+                       for each in checker.unanswered()],
+        "noise": [{"message": each.index, "line": each.line or None, "from": each.sender, "time": each.time,
+                   "text": noise_text(each)} for each in checker.noise],
+        "stale": report.stale,
     }
 
 
 def _group(group: Group) -> Dict[str, Any]:
     first = group.finding
     return {
-        "key": first.key, "rule": first.rule.id, "also": list(first.rule.also), "level": first.rule.requirement.level,
+        "key": first.key, "rule": first.rule.id, "also": list(first.rule.also), "level": first.clause.level,
         "verdict": first.verdict, "party": first.party, "text": first.rule.text,
-        "citation": first.rule.requirement.citation, "reading": first.rule.reading or None,
+        "citation": first.clause.citation, "url": first.clause.url or None, "reading": first.rule.reading or None,
         "disagreement": first.rule.disagree or None, "accepted": group.accepted or None, "count": group.times,
         "places": [_place(each) for each in group.places],
         "consequences": [{"rule": each.rule.id, **_place(each)} for each in group.followers],
@@ -54,15 +69,21 @@ def _group(group: Group) -> Dict[str, Any]:
 
 def _place(finding: Finding) -> Dict[str, Any]:
     return {
-        "message": finding.number or None, "exchange": finding.exchange or None,
+        "message": finding.number or None, "line": finding.line or None, "exchange": finding.exchange or None,
         "connection": finding.connection or None, "time": finding.time, "id": finding.id,
         "method": finding.method or None, "revision": finding.revision and finding.revision.name,
-        "evidence": finding.evidence, "where": finding.where or None,
+        "citation": finding.clause.citation, "evidence": finding.evidence, "where": finding.where or None,
     }
 
 
-def as_junit(report: Report) -> str:
-    """Return the report as a JUnit document."""
+def as_junit(reports: Sequence[Report]) -> str:
+    """Return the reports as a JUnit document."""
+    suites = ElementTree.Element("testsuites")
+    suites.extend([_suite(report) for report in reports])
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def _suite(report: Report) -> ElementTree.Element:
     judged = {id: tally for id, tally in report.checker.tallies().items() if tally.judged or tally.unsure}
     faults: Dict[str, List[Group]] = {}
     for group in report.groups:
@@ -80,9 +101,7 @@ def as_junit(report: Report) -> str:
                 failure = ElementTree.SubElement(case, "failure", {
                     "type": group.finding.verdict, "message": _xml(_sentence(group))})
                 failure.text = _xml("\n".join("%s: %s" % (place_of(each), each.evidence) for each in group.places))
-    suites = ElementTree.Element("testsuites")
-    suites.append(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+    return suite
 
 
 def _xml(text: str) -> str:
@@ -95,26 +114,28 @@ def _sentence(group: Group) -> str:
     first = group.finding
     return "%s by the %s: %s: %s [%s]" % (
         first.verdict, first.party or "unknown party", first.rule.text.rstrip("."), first.evidence,
-        first.rule.requirement.citation)
+        first.clause.citation)
 
 
-def as_sarif(report: Report) -> Dict[str, Any]:
-    """Return the report as a SARIF 2.1.0 log."""
+def as_sarif(reports: Sequence[Report]) -> Dict[str, Any]:
+    """Return the reports as a SARIF 2.1.0 log with one run."""
     from ..version import __version__
 
-    used = list(dict.fromkeys(group.finding.rule for group in report.groups))
+    groups = [(report, group) for report in reports for group in report.groups]
+    used = list(dict.fromkeys(group.finding.rule for _, group in groups))
     places = {row.id: place for place, row in enumerate(used)}
     results = []
-    for group in report.groups:
+    for report, group in groups:
         first = group.finding
         result: Dict[str, Any] = {
             "ruleId": first.rule.id, "ruleIndex": places[first.rule.id], "level": _LEVELS[first.verdict],
             "message": {"text": "%s (%s)" % (_sentence(group), place_of(first))},
             "partialFingerprints": {"mcpRefKey/v1": first.key},
-            "locations": [{"physicalLocation": {
-                "artifactLocation": {"uri": report.name or "trace"},
-                "region": {"startLine": max(first.number, 1)}}}],
+            "locations": [_location(report, first)],
             "occurrenceCount": group.times,
+            "properties": {"trace": report.name, "message": first.number or None, "exchange": first.exchange or None,
+                           "party": first.party, "method": first.method or None,
+                           "revision": first.revision and first.revision.name, "url": first.clause.url or None},
         }
         if group.accepted:
             result["suppressions"] = [{"kind": "external", "justification": group.accepted}]
@@ -125,13 +146,28 @@ def as_sarif(report: Report) -> Dict[str, Any]:
     return {"$schema": _SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
 
 
-def as_github(report: Report) -> str:
+def _location(report: Report, finding: Finding) -> Dict[str, Any]:
+    """Return the place in the file; of a live check, which has none, the place in the conversation."""
+    if not report.file:
+        return {"logicalLocations": [{"fullyQualifiedName": "%s: %s" % (report.name, place_of(finding))}]}
+    place: Dict[str, Any] = {"artifactLocation": {"uri": quote(report.file.replace("\\", "/"), safe="/:")}}
+    if finding.line:
+        place["region"] = {"startLine": finding.line}
+    return {"physicalLocation": place}
+
+
+def as_github(reports: Sequence[Report]) -> str:
     """Return a line for each fault that is not accepted, as GitHub's workflow logs show annotations."""
     lines = []
-    for group in report.open(DISAGREE):
-        first = group.finding
-        text = "%s (%s; id %s)" % (_sentence(group), place_of(first), first.key)
-        lines.append("::%s title=%s::%s\n" % (_COMMANDS[first.verdict], _escaped(first.rule.id, ":,"), _escaped(text)))
+    for report in reports:
+        for group in report.open(DISAGREE):
+            first = group.finding
+            where = [("file", report.file)] * bool(report.file)
+            where += [("line", str(first.line))] * bool(report.file and first.line)
+            members = ",".join("%s=%s" % (name, _escaped(value, ":,")) for name, value in [
+                *where, ("title", first.rule.id)])
+            text = "%s (%s; id %s)" % (_sentence(group), place_of(first), first.key)
+            lines.append("::%s %s::%s\n" % (_COMMANDS[first.verdict], members, _escaped(text)))
     return "".join(lines)
 
 
@@ -141,11 +177,15 @@ def _escaped(text: str, more: str = "") -> str:
     return text
 
 
-FORMATS: Dict[str, Callable[[Report], str]] = {
-    "text": lambda report: "\n".join(report.lines()) + "\n",
-    "json": lambda report: dumps(as_json(report)) + "\n",
+def _json(reports: Sequence[Report]) -> str:
+    return dumps([as_json(each) for each in reports] if len(reports) != 1 else as_json(reports[0])) + "\n"
+
+
+FORMATS: Dict[str, Callable[[Sequence[Report]], str]] = {
+    "text": lambda reports: "\n\n".join("\n".join(report.lines()) for report in reports) + "\n",
+    "json": _json,
     "junit": as_junit,
-    "sarif": lambda report: dumps(as_sarif(report)) + "\n",
+    "sarif": lambda reports: dumps(as_sarif(reports)) + "\n",
     "github": as_github,
 }
-"""The names of the forms, and the functions that make their texts."""
+"""The names of the forms, and the functions that make one text of reports."""

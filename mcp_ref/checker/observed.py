@@ -38,7 +38,7 @@ class Message:
 
     __slots__ = ("index", "event", "time", "sender", "kind", "data", "id", "method", "params", "result", "error",
                  "request", "answer", "answered", "again", "reused", "pending", "cancelled", "revision", "session",
-                 "connection", "exchange", "sse", "batch", "notes", "meta")
+                 "connection", "exchange", "sse", "batch", "notes", "meta", "line")
 
     def __init__(self, index: int, event: Event, data: Any, connection: "Connection") -> None:
         self.index = index
@@ -46,6 +46,8 @@ class Message:
         self.event = event
         self.time = event.time
         """Seconds since the start of the trace."""
+        self.line = connection.line
+        """The line of the recording, 0 if it is not known."""
         self.sender = event.direction
         """``client`` or ``server``."""
         self.data: Mapping[str, Any] = data if isinstance(data, dict) else _EMPTY
@@ -183,6 +185,7 @@ class Exchange:
         self.connection = connection
         self.session: Session = connection.default
         self.opened = event.time
+        self.line = connection.line
         self.method = str(event.more.get("method", ""))
         target = str(event.more.get("target", ""))
         self.path, _, self.query = target.partition("?")
@@ -385,6 +388,10 @@ class Connection(_Stateful):
         self.messages = 0
         """The number of messages so far."""
         self.last_time = 0.0
+        self.line = 0
+        """The line of the recording with the last event, 0 if it is not known."""
+        self.exit = ""
+        """The end of the server's process, such as ``exit code 1``; "" if it goes on, or that is not known."""
         self.noise = {CLIENT: 0, SERVER: 0}
 
     @property

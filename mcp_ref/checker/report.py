@@ -1,24 +1,33 @@
 """The report of a checked trace: findings grouped by cause, the worst first, as text for people.
 
-A group is a fault: one rule, one party, one method and one member. It has one stable id (`Finding.key`), however often
-it was seen. Findings that follow from it are counted under it and nowhere else.
+A group is a fault: one rule, one party, one member and one evidence, whatever the method. It has one stable id
+(`Finding.key` says what is in it), however often it was seen. Findings that follow from it are counted under it and
+nowhere else. The text puts the faults of a party against the same rule together.
 
 A project accepts a fault with a reason by a line in a file: the id, blanks, the reason. ``#`` begins a comment::
 
     progress.increases:1a2b3c4d   the device counts down; see our ticket 12
 """
 
+import json
 from textwrap import wrap
 from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
 
+from ..wiretrace.text import plain, shorten
 from .checker import Checker
 from .findings import DISAGREE, VIOLATION, WARNING, Finding
+from .observed import Message
 
 WIDTH = 100
 """Columns of the text."""
 ORDER = (VIOLATION, WARNING, DISAGREE)
 """Verdicts, the worst first."""
-_SHOWN = 6
+_FAULTS = 6
+"""Faults of a party against the same rule that the text shows."""
+_PLACES = 4
+"""Places of a fault that the text shows."""
+_SHORT = 72
+"""Characters of a line that is no message."""
 
 
 class AcceptError(ValueError):
@@ -44,12 +53,15 @@ class Report:
     """The result of a check.
 
     ``checker``: it has seen the whole trace. ``name``: the name of the trace, for people. ``accepted``: reasons by the
-    ids of findings.
+    ids of findings. ``file``: the path of the recording; "" for a live check. ``note``: what people should know of the
+    recording, such as that it broke off.
     """
 
-    def __init__(self, checker: Checker, name: str = "", accepted: Any = None) -> None:
+    def __init__(self, checker: Checker, name: str = "", accepted: Any = None, file: str = "", note: str = "") -> None:
         self.checker = checker
         self.name = name
+        self.file = file
+        self.note = note
         self._accepted: Dict[str, str] = dict(accepted or {})
         self.groups = _grouped(checker, self._accepted)
 
@@ -86,16 +98,37 @@ class Report:
         said += [_many(counts[DISAGREE], "place") + " where the texts disagree"] * bool(counts[DISAGREE])
         said += ["%d accepted" % counts["accepted"]] * bool(counts["accepted"])
         head = "%s%s, %s" % (self.name and self.name + ": ", _many(self.checker.messages, "message"), self._kinds())
-        found = wrap(head, WIDTH) + ["%s; %s judged, %d cannot tell" % (
-            ", ".join(said), _many(judged, "rule"), len(missing))]
-        for group in self.groups:
-            found += ["", *_group_lines(group)]
+        found = wrap(head, WIDTH) + wrap(self.note, WIDTH) + ["%s; %s judged, %d cannot tell%s" % (
+            ", ".join(said), _many(judged, "rule"), len(missing), " (--unsure lists them)" * (bool(missing) > unsure))]
+        for groups in _by_rule(self.groups):
+            found += ["", *_block(groups)]
+        found += self._left()
         if self.stale:
             found += ["", "accepted, but not found:"] + ["  " + key for key in self.stale]
         if unsure and missing:
             found += ["", "cannot tell:"]
             for id, reasons in missing.items():
                 found += wrap("%s: %s" % (id, "; ".join(reasons)), WIDTH, initial_indent="  ", subsequent_indent="    ")
+        return found
+
+    def _left(self) -> List[str]:
+        """Return the lines about requests without a response, and about lines that are no message."""
+        found = []
+        left = self.checker.unanswered()
+        if left:
+            found += ["", "%s without a response:" % _many(len(left), "request")]
+            for each in left[:_FAULTS]:
+                found += _indented("message %d, %s of the %s, %.3f s: %s" % (
+                    each.index, named(each.id, each.method), each.sender, each.time, ending(each)))
+            found += ["  and %d more" % (len(left) - _FAULTS)] * (len(left) > _FAULTS)
+        total = sum(sum(each.noise.values()) for each in self.checker.connections.values())
+        if self.checker.noise:
+            found += ["", "%s that %s no message of the protocol:" % (
+                _many(total, "line"), "is" if total == 1 else "are")]
+            for each in self.checker.noise:
+                found.append("  " + shorten("message %d, the %s, %.3f s: %s" % (
+                    each.index, each.sender, each.time, noise_text(each)), WIDTH - 2))
+            found += ["  ..."] * (total > len(self.checker.noise))
         return found
 
     def _kinds(self) -> str:
@@ -106,6 +139,23 @@ class Report:
         return "%s over %s" % (", ".join(revisions), ", ".join(transports))
 
 
+def ending(request: Message) -> str:
+    """Return why a request has no response, as far as that was recorded."""
+    connection = request.connection
+    if connection.exit:
+        return "the server's process ended (%s)" % connection.exit
+    if connection.closed is not None:
+        return "the %s closed the connection" % connection.closed_by if connection.closed_by else (
+            "the connection was closed")
+    return "the recording ends"
+
+
+def noise_text(line: Message) -> str:
+    """Return the beginning of a line that is no message."""
+    text = line.event.text or str(line.event.message)
+    return shorten(plain(text), _SHORT)
+
+
 def _grouped(checker: Checker, accepted: Dict[str, str]) -> List[Group]:
     roots: Dict[str, List[Finding]] = {}
     followers: Dict[str, List[Finding]] = {}
@@ -114,36 +164,66 @@ def _grouped(checker: Checker, accepted: Dict[str, str]) -> List[Group]:
             roots.setdefault(finding.key, []).append(finding)
         else:
             followers.setdefault(finding.cause.key, []).append(finding)
-    groups = []
-    for key, places in roots.items():
-        count = len(places)
-        if count >= checker.bounds.findings:  # the others were counted only
-            count = max(count, checker.counted(places[0].rule, places[0].party))
-        groups.append(Group(places[0], places, count, followers.get(key, []), accepted.get(key, "")))
+    groups = [Group(places[0], places, max(len(places), checker.times(places[0])), followers.get(key, []),
+                    accepted.get(key, "")) for key, places in roots.items()]
     return sorted(groups, key=lambda group: (
         bool(group.accepted), ORDER.index(group.finding.verdict), -group.times, group.finding.number))
 
 
-def _group_lines(group: Group) -> List[str]:
-    first = group.finding
-    title = "%s by the %s" % (first.verdict.upper(), first.party or "unknown party")
-    times = "" if group.times == 1 else ", %d times" % group.times
-    found = ["%s: %s [%s]%s" % (title, first.rule.id, first.rule.requirement.level, times)]
+def _by_rule(groups: List[Group]) -> Iterable[List[Group]]:
+    """Return the groups, those together that are of one rule, party, verdict and reason for which they are accepted."""
+    found: Dict[Any, List[Group]] = {}
+    for group in groups:
+        first = group.finding
+        found.setdefault((first.rule.id, first.party, first.verdict, group.accepted), []).append(group)
+    return found.values()
+
+
+def _block(groups: List[Group]) -> List[str]:
+    """Return the lines about the faults of one party against one rule."""
+    first, accepted = groups[0].finding, groups[0].accepted
+    times = sum(group.times for group in groups)
+    title = "%s [%s]%s" % (first.rule.id, first.clause.level, "" if times == 1 else ", %d times" % times)
+    by = "by the %s" % (first.party or "unknown party")
+    if accepted:
+        found = wrap("accepted: " + accepted, WIDTH, subsequent_indent="  ") + _indented("%s %s" % (title, by))
+    else:
+        found = ["%s %s: %s" % (first.verdict.upper(), by, title)]
     found += _indented(first.rule.text)
-    for place in group.places[:_SHOWN]:
+    for group in groups[:_FAULTS]:
+        found += _fault(group)
+    if len(groups) > _FAULTS:
+        found += _indented("and %s, %s; --format json has all" % (
+            _many(len(groups) - _FAULTS, "other fault"),
+            _many(sum(group.times for group in groups[_FAULTS:]), "time")))
+    for title, said in (("reading", first.rule.reading), ("the texts disagree", first.rule.disagree)):
+        if said:
+            found += _indented("%s: %s" % (title, said))
+    followers = [each for group in groups for each in group.followers]
+    if followers:
+        ids = sorted({each.rule.id for each in followers})
+        found += _indented("follows from it: %s (%s)" % (", ".join(ids), _many(len(followers), "finding")))
+    return found + _cited(groups)
+
+
+def _fault(group: Group) -> List[str]:
+    """Return the lines about one fault: its places, and its id."""
+    found = []
+    for place in group.places[:_PLACES]:
         found += _indented("%s: %s%s" % (place_of(place), place.evidence, place.where and " (%s)" % place.where))
-    if group.times > _SHOWN:
-        found += _indented("and %d more" % (group.times - _SHOWN))
-    if first.rule.reading:
-        found += _indented("reading: " + first.rule.reading)
-    if first.rule.disagree:
-        found += _indented("the texts disagree: " + first.rule.disagree)
-    if group.followers:
-        ids = sorted({each.rule.id for each in group.followers})
-        found += _indented("follows from it: %s (%s)" % (", ".join(ids), _many(len(group.followers), "finding")))
-    if group.accepted:
-        found += _indented("accepted: " + group.accepted)
-    found += _indented("[%s]  id %s" % (first.rule.requirement.citation, first.key))
+    more = group.times - _PLACES
+    if more > 0:
+        found.append("    and %d more" % more)
+    return found + ["    id %s" % group.finding.key]
+
+
+def _cited(groups: List[Group]) -> List[str]:
+    """Return the clauses that were broken, each once, with their addresses: what is too long for a line is left out."""
+    clauses = dict.fromkeys(place.clause for group in groups for place in group.places)
+    found = []
+    for each in clauses:
+        found += _indented("[%s]" % each.citation)
+        found += ["  " + url for url in (each.url, each.url.partition("#")[0]) if url and len(url) < WIDTH - 1][:1]
     return found
 
 
@@ -156,10 +236,14 @@ def place_of(finding: Finding) -> str:
     said = ["message %d" % finding.number] * bool(finding.number)
     said += ["HTTP exchange %d" % finding.exchange] * bool(finding.exchange)
     said += ["connection %s" % finding.connection] * bool(finding.connection)
-    named = " ".join(["#%s" % finding.id] * (finding.id is not None) + [finding.method] * bool(finding.method))
-    said += [named] * bool(named)
+    said += [named(finding.id, finding.method)] * (finding.id is not None or bool(finding.method))
     return "%s, %.3f s, %s" % (
         ", ".join(said) or "the connection", finding.time, finding.revision or "revision not known")
+
+
+def named(id: Any, method: str) -> str:
+    """Return the id of a message as JSON has it, behind #, and its method."""
+    return " ".join(["#" + plain(shorten(json.dumps(id), _SHORT))] * (id is not None) + [plain(method)] * bool(method))
 
 
 def _many(count: int, noun: str) -> str:

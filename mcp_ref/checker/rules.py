@@ -66,6 +66,8 @@ ASKED, ANSWERED, OUTCOME = "asked", "answered", "outcome"
 MESSAGE, BATCH, HEAD, RESPONSE, END = "message", "batch", "head", "response", "end"
 SSE_EVENT, PROCESS, STDERR, FINISH = "event", "process", "stderr", "finish"
 _OF_MESSAGES = frozenset((REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ASKED, ANSWERED, OUTCOME, ODD, NOISE, BATCH))
+OF_METHODS = frozenset((REQUEST, NOTIFICATION, RESULT, ERROR, ASKED, ANSWERED, OUTCOME))
+"""The moments that are narrowed by a method."""
 MOMENTS = (*_OF_MESSAGES, HEAD, RESPONSE, END, SSE_EVENT, PROCESS, STDERR, FINISH)
 
 SENDER = "sender"

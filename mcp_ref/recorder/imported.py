@@ -24,14 +24,17 @@ A trace of this package is read as it is (`wiretrace.read`). Secrets are masked.
 """
 
 import json
+import sys
 from base64 import b64decode
 from datetime import datetime
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import IO, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 from urllib.parse import urlencode, urlsplit
 
 from ..jsonrpc import id_key
 from ..methods import BOTH, EMBEDDED, METHODS
-from ..wiretrace import CLIENT, GAP, SERVER, Event, TraceError, read
+from ..wiretrace import CLIENT, GAP, SERVER, Event, Position, TraceCut, TraceError, is_begun, read
 from .exchanges import ExchangeRecorder, HttpRecorder, is_message, media_type
 from .framing import Head
 from .telling import Teller, canonical
@@ -41,13 +44,13 @@ _MOST_OPEN = 10_000
 """The requests without an answer that are remembered, to know whose an answer is."""
 
 
-def imported(path: Any, direction: str = "") -> Iterator[Event]:
-    """Yield the events of a file, whose contents say which format it has.
+def imported(path: Any, direction: str = "", position: Optional[Position] = None) -> Iterator[Event]:
+    """Yield the events of a file, whose contents say which format it has; ``-`` is standard input.
 
-    ``direction``: "client" or "server" for a file of messages of that party alone. Raises `TraceError` for a file of
-    another format, and OSError.
+    ``direction``: "client" or "server" for a file of messages of that party alone. ``position``: it is told the line
+    of each event. Raises `TraceError` for a file of another format, `TraceCut` after the last whole line, and OSError.
     """
-    with open(path, "rb") as file:
+    with _opened(path) as file:
         begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
         file.seek(0)
         kind = format_of(begin, file)
@@ -55,19 +58,41 @@ def imported(path: Any, direction: str = "") -> Iterator[Event]:
         if direction and kind != "messages":
             raise TraceError("this is a %s, which says itself who sent what: leave the sender out" % kind)
         if kind == "trace":
-            yield from read(file)
+            yield from read(file, position)
         elif kind == "har":
             yield from har(file.read())
         else:
-            yield from messages(file, direction)
+            yield from messages(file, direction, position)
+
+
+def _opened(path: Any) -> IO[bytes]:
+    """Open a file; what comes through a pipe is put into a temporary one, for it is read twice."""
+    if path != "-":
+        file: IO[bytes] = open(path, "rb")
+        if file.seekable():
+            return file
+    else:
+        file = sys.stdin.buffer
+    copy = TemporaryFile()
+    try:
+        copyfileobj(file, copy)
+        copy.seek(0)
+    except BaseException:
+        copy.close()
+        raise
+    finally:
+        if path != "-":
+            file.close()
+    return copy
 
 
 def format_of(begin: bytes, lines: Iterable[bytes]) -> str:
     """Return the format of a file: trace, har, or messages. Raises `TraceError`."""
     if not begin:
         raise TraceError("the file is empty")
+    wanted = TraceError("neither a trace, nor a HAR, nor JSON-RPC messages one a line: it begins with %r" % begin[:40])
     if begin[:1] not in (b"{", b"[", b"#"):
-        raise TraceError("neither a trace, nor a HAR, nor JSON-RPC messages one a line: it begins with %r" % begin[:40])
+        raise wanted
     for line in lines:
         line = line.lstrip(b"\xef\xbb\xbf").strip()
         if not line or line[:1] == b"#":
@@ -80,35 +105,52 @@ def format_of(begin: bytes, lines: Iterable[bytes]) -> str:
             return "har"
         if isinstance(value, dict) and ("trace" in value or "time" in value):
             return "trace"
+        items = value if isinstance(value, list) else [value]
+        if not any(isinstance(item, dict) and not _MESSAGE.isdisjoint(item) for item in items):
+            raise wanted
         return "messages"
-    return "har" if b'"log"' in begin else "messages"
+    if b'"log"' in begin:
+        return "har"
+    if b'"jsonrpc"' in begin:
+        return "messages"
+    raise wanted
+
+
+_MESSAGE = frozenset(("jsonrpc", "method", "result", "error"))
+"""Members by which a JSON-RPC message is known."""
 
 
 # --- JSON-RPC messages one a line -------------------------------------------------------------------------------------
 
-def messages(lines: Iterable[bytes], direction: str = "") -> Iterator[Event]:
+def messages(
+    lines: Iterable[bytes], direction: str = "", position: Optional[Position] = None,
+) -> Iterator[Event]:
     """Yield the events of lines, each with a message. ``direction``: the sender of all of them; "": of both parties.
 
-    Raises ValueError for another direction.
+    Raises ValueError for another direction, `TraceCut` for a last line that is not whole.
     """
+    position = position or Position()
     if direction not in (CLIENT, SERVER, ""):
         raise ValueError("direction is client, server, or nothing, not %r" % direction)
     found: List[Event] = []
     teller = Teller(found.append, "import of JSON lines", () if direction else ("both",), "")
     senders = Senders()
     for number, line in enumerate(lines, 1):
-        line = line.rstrip(b"\r\n")
+        whole, line = line.endswith(b"\n"), line.rstrip(b"\r\n")
         if number == 1:
             line = line[3:] if line.startswith(b"\xef\xbb\xbf") else line
         if not line.strip():
             continue
         value = canonical(line)
+        if value is None and number > 1 and not whole and is_begun(line.strip()):
+            raise TraceCut("line %d is cut: the recording broke off there" % number)
         party = direction or senders.of(value)
         if party:
             teller.message(party, line, teller.start)
         else:
             teller.tell(GAP, "", teller.start, "line %d, because it cannot be told who sent it: %s" % (
                 number, line[:200].decode("utf-8", "backslashreplace")))
+        position.line = number
         yield from found
         found.clear()
     yield from found

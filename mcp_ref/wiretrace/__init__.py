@@ -179,6 +179,17 @@ class TraceError(ValueError):
     """A line of a recorded trace is no event; the text says which line."""
 
 
+class TraceCut(TraceError):
+    """The last line of a recording is not whole: it broke off while that was written. The lines before it are."""
+
+
+class Position:
+    """The place of a reader in a recording."""
+
+    line = 0
+    """The number of the line of the last event, from 1; 0 where the recording has no lines."""
+
+
 @spelt
 class Trace:
     """Takes events and gives them to the sinks; the module's docstring says on which threads.
@@ -470,20 +481,54 @@ def _bytes(text: str) -> Dict[str, Any]:
         return {"base64": b64encode(text.encode("utf-8", "surrogateescape")).decode("ascii")}
 
 
-def read(source: Any) -> Iterator[Event]:
-    """Yield the events of a recording: a path, or lines (str or bytes). Raises `TraceError` for a line that is none."""
+def read(source: Any, position: Optional[Position] = None) -> Iterator[Event]:
+    """Yield the events of a recording: a path, or lines (str or bytes).
+
+    Behind a second header begins another trace: from there on connections have its number before their names, and the
+    numbers of exchanges go on. Raises `TraceError` for a line that is no event, `TraceCut` after the last whole line.
+    """
     if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__"):
         with open(source, "rb") as lines:
-            yield from read(lines)
+            yield from read(lines, position)
         return
+    position = position or Position()
+    traces = events = last = before = 0
+    cut: Optional[TraceError] = None
     for number, line in enumerate(source, 1):
         data = line.encode("utf-8", "surrogateescape") if isinstance(line, str) else line
-        data = data.strip()
-        if data and not data.startswith(b"#"):
+        text = data.strip()
+        if cut is not None:
+            raise cut
+        if text and not text.startswith(b"#"):
             try:
-                yield from_object(loads(data, _LIMITS))
+                event = from_object(loads(text, _LIMITS))
             except (JsonError, TraceError) as error:
-                raise TraceError("line %d: %s" % (number, error)) from None
+                cut = TraceError("line %d: %s" % (number, error))
+                if not events or data.endswith(b"\n") or not is_begun(text):
+                    raise cut from None
+                continue  # the writer broke off, if it is the last one
+            position.line = number
+            if event.kind == HEADER and events:
+                traces, before = max(traces, 1) + 1, last
+            elif traces:
+                event = event._replace(connection=("trace %d %s" % (traces, event.connection)).strip(),
+                                       exchange=event.exchange and event.exchange + before)
+            events += 1
+            last = max(last, event.exchange)
+            yield event
+    if cut is not None:
+        raise TraceCut("line %d is cut: the recording broke off there" % number)
+
+
+def is_begun(text: bytes) -> bool:
+    """Tell whether a text is the beginning of a JSON object or array, whose end is missing."""
+    import json
+
+    try:
+        json.loads(text.decode("utf-8", "replace"))
+        return False
+    except (ValueError, RecursionError):
+        return text[:1] in (b"{", b"[")
 
 
 def from_object(value: Any) -> Event:

@@ -5,10 +5,12 @@ from xml.etree import ElementTree
 import pytest
 
 from mcp_ref.checker import Bounds, Checker
+from mcp_ref.checker.findings import lasting
 from mcp_ref.checker.formats import FORMATS
 from mcp_ref.checker.report import WIDTH, AcceptError, Report, read_accepted
 from mcp_ref.checker.rules import RULES, load
 from mcp_ref.checker.scenes import trace
+from mcp_ref.cli.judge.check import _recorded as recorded
 
 load()
 TWICE = """
@@ -82,7 +84,7 @@ def test_findings_beyond_the_bound_are_counted():
 
 
 def test_json_has_places_and_keys():
-    found = json.loads(FORMATS["json"](judged()))
+    found = json.loads(FORMATS["json"]([judged()]))
     assert found["counts"]["violation"] == 2 and found["trace"] == "session.jsonl"
     first = found["findings"][0]
     assert first["rule"] == "progress.increases" and first["party"] == "server" and len(first["places"]) == 2
@@ -90,14 +92,14 @@ def test_json_has_places_and_keys():
 
 
 def test_junit_has_a_case_for_each_rule_that_was_judged():
-    suite = ElementTree.fromstring(FORMATS["junit"](judged(name="a\x00<b>"))).find("testsuite")
+    suite = ElementTree.fromstring(FORMATS["junit"]([judged(name="a\x00<b>")])).find("testsuite")
     failing = {case.get("name") for case in suite if case.find("failure") is not None}
     assert failing == {"progress.increases", "progress.token-active"}
     assert int(suite.get("failures")) == 2 and int(suite.get("tests")) == len(suite)
 
 
 def test_sarif_names_rules_and_fingerprints():
-    run = json.loads(FORMATS["sarif"](judged()))["runs"][0]
+    run = json.loads(FORMATS["sarif"]([judged()]))["runs"][0]
     result = run["results"][0]
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "progress.increases"
     assert result["level"] == "error" and result["occurrenceCount"] == 2
@@ -105,5 +107,151 @@ def test_sarif_names_rules_and_fingerprints():
 
 
 def test_github_annotations_are_single_lines():
-    lines = FORMATS["github"](judged()).splitlines()
+    lines = FORMATS["github"]([judged()]).splitlines()
     assert len(lines) == 2 and all(line.startswith("::error title=progress.") for line in lines)
+
+
+# Where a clause stands, and what a fault is
+
+@pytest.mark.parametrize("revision, place, url", [
+    ("2024-11-05", "2024-11-05 basic/messages §Responses", "2024-11-05/basic/messages#responses"),
+    ("2025-03-26", "2025-03-26 basic/index §Responses", "2025-03-26/basic#responses"),
+    ("2025-11-25", "2025-11-25 basic/index §Result Responses", "2025-11-25/basic#result-responses"),
+])
+def test_a_clause_is_cited_as_the_revision_in_force_has_it(revision, place, url):
+    report = judged("""
+        on stdio %s
+        C #1 tools/call {"name": "slow"}
+        S #9 {"content": []}
+    """ % revision)
+    group = next(each for each in report.groups if each.finding.rule.id == "jsonrpc.response-same-id")
+    assert group.finding.clause.citation == place and group.finding.clause.url.endswith("/specification/" + url)
+    text = "\n".join(report.lines())
+    assert "[%s]" % place in text and url in text
+    found = json.loads(FORMATS["json"]([report]))
+    assert place in [each["citation"] for each in found["findings"]]
+
+
+def test_a_member_that_is_missing_everywhere_is_one_fault_whatever_the_method():
+    report = judged("""
+        on stdio 2025-06-18
+        C> {"id": 1, "method": "tools/list"}
+        S #1 {"tools": []}
+        C> {"id": 2, "method": "prompts/list"}
+        S #2 {"prompts": []}
+    """)
+    assert [(group.finding.rule.id, group.times) for group in report.groups
+            if group.finding.rule.id == "jsonrpc.follow-spec"] == [("jsonrpc.follow-spec", 2)]
+
+
+def test_ids_of_faults_tell_evidence_apart_but_not_what_changes_from_session_to_session():
+    texts = {"no request has the id req-17": "no request has the id 98231b-77", "404 to DELETE": "404 to DELETE",
+             "result.tools[3].name": "result.tools[12].name", "***1a2b3c4d": "***ffffffff"}
+    assert all(lasting(one) == lasting(other) for one, other in texts.items())
+    assert lasting("404 to DELETE") != lasting("405 to DELETE")
+    assert lasting("error -32602") != lasting("error -32603")
+    assert lasting("2025-06-18 has it") != lasting("2025-11-25 has it")
+
+
+def test_faults_of_a_rule_stand_together_and_only_the_first_are_shown():
+    names = ["tool %s" % sign for sign in "abcdefgh"]
+    report = judged("""
+        on stdio 2025-11-25
+        C #1 tools/list
+        S #1 {"tools": [%s]}
+    """ % ", ".join('{"name": "%s", "inputSchema": {"type": "object"}}' % name for name in names))
+    assert len(report.groups) == 8 and len({group.finding.rule.id for group in report.groups}) == 1
+    text = "\n".join(report.lines())
+    assert text.count("WARNING by the server") == 1 and text.count("    id tools.") == 6
+    assert "and 2 other faults, 2 times; --format json has all" in text
+
+
+def test_what_is_accepted_is_no_longer_called_a_violation():
+    plain = judged()
+    text = "\n".join(judged(accepted={group.finding.key: "known" for group in plain.groups}).lines())
+    assert "VIOLATION" in "\n".join(plain.lines()) and "VIOLATION" not in text and "accepted: known" in text
+
+
+# Requests without a response, and lines that are no message
+
+def test_requests_of_a_server_that_died_are_named_with_the_reason():
+    report = judged("""
+        on stdio 2025-06-18
+        C #"1" tools/call {"name": "slow"}
+        C #1 tools/list
+        S #1 {"tools": []}
+        * server process {"did": "exit", "code": 3}
+        * server close {}
+    """)
+    text = "\n".join(report.lines())
+    assert '1 request without a response:' in text and '#"1" tools/call of the client' in text and "exit code 3" in text
+    assert [each["id"] for each in json.loads(FORMATS["json"]([report]))["unanswered"]] == ["1"]
+
+
+def test_the_first_lines_that_are_no_message_are_shown_shortened():
+    lines = "\n".join("    S| Listening on port %d" % number for number in range(8))
+    text = judged("\n    on stdio 2025-06-18\n%s\n    S| %s\n" % (lines, "x" * 500)).lines()
+    shown = [line for line in text if "Listening on port" in line]
+    assert len(shown) == 5 and "9 lines that are no message of the protocol:" in text and max(map(len, text)) <= WIDTH
+
+
+def test_only_rules_that_could_apply_cannot_tell():
+    without_http = judged("""
+        on stdio 2025-06-18 late
+        C #1 tools/list
+        S #1 {"tools": []}
+    """)
+    missing = without_http.rules()[1]
+    assert not [id for id in missing if id.partition(".")[0] in ("http", "auth")]
+    assert not [id for id, reasons in missing.items() if RULES[id].methods == ("resources/read",)]
+
+
+# Several recordings, and their lines
+
+def lines_of(scene, tmp_path, name, before=""):
+    from mcp_ref.wiretrace import to_object
+
+    path = tmp_path / name
+    path.write_text(before + "".join(json.dumps(to_object(event)) + "\n" for event in trace(scene, "-")))
+    return path
+
+
+@pytest.mark.parametrize("before", ["", "# recorded by hand\n\n"])
+def test_lines_are_those_of_the_file_and_the_message_is_a_property(tmp_path, before):
+    path = lines_of(TWICE, tmp_path, "a b.jsonl", before)
+    report = recorded(str(path), {})
+    found = [number for number, line in enumerate(path.read_text().splitlines(), 1) if '"progress": 1}' in line]
+    result = json.loads(FORMATS["sarif"]([report]))["runs"][0]["results"][0]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["region"]["startLine"] == found[0] and place["artifactLocation"]["uri"].endswith("a%20b.jsonl")
+    assert result["properties"]["message"] == 6 and found[0] != 6
+    annotation = FORMATS["github"]([report]).splitlines()[0]
+    assert "file=%s,line=%d," % (path, found[0]) in annotation
+    assert json.loads(FORMATS["json"]([report]))["findings"][0]["places"][0]["line"] == found[0]
+
+
+def test_several_recordings_are_one_document():
+    reports = [judged(name="one.jsonl"), judged(name="two.jsonl")]
+    suites = ElementTree.fromstring(FORMATS["junit"](reports))
+    assert [suite.get("name") for suite in suites] == ["one.jsonl", "two.jsonl"]
+    run, = json.loads(FORMATS["sarif"](reports))["runs"]
+    assert {result["properties"]["trace"] for result in run["results"]} == {"one.jsonl", "two.jsonl"}
+    assert len(json.loads(FORMATS["json"](reports))) == 2
+
+
+def test_a_recording_that_broke_off_is_judged_as_far_as_it_is_whole(tmp_path):
+    path = lines_of(TWICE, tmp_path, "cut.jsonl")
+    path.write_bytes(path.read_bytes()[:-20])
+    report = recorded(str(path), {})
+    assert "the recording broke off there" in "\n".join(report.lines())
+    assert "progress.increases" in [group.finding.rule.id for group in report.groups]
+
+
+def test_a_second_header_begins_another_session(tmp_path):
+    one = lines_of("""
+        on stdio 2025-06-18
+        C #1 tools/list
+        S #1 {"tools": []}
+    """, tmp_path, "one.jsonl").read_text()
+    (tmp_path / "both.jsonl").write_text(one + one)
+    assert recorded(str(tmp_path / "both.jsonl"), {}).groups == []

@@ -16,6 +16,7 @@ from mcp_ref.codec import Model
 from mcp_ref.errors import CODES
 from mcp_ref.model import members
 from mcp_ref.protocol.lifecycle import PHASES, TABLE
+from mcp_ref.requirements import SITE
 from mcp_ref.revisions import FEATURES, NAMES, REVISIONS, VALUES, revision
 
 from tests.support import official_schema
@@ -283,7 +284,7 @@ def test_every_address_is_of_a_page_that_the_revision_has():
     for name in EVERYTHING:
         address = describe(name).get("url")
         if address:
-            there, _, path = address[len(pages.SITE) + 1:].partition("/")
+            there, _, path = address[len(SITE) + 1:].partition("/")
             path = path.partition("#")[0]
             names = {"schema": "schema.json", "": "index"}
             assert names.get(path, path) in INDEX[there] or path + "/index" in INDEX[there], (name, address)

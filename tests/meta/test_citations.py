@@ -101,10 +101,28 @@ def test_the_table_of_requirements_is_what_the_specification_has() -> None:
 def test_the_table_of_requirements_names_headings_of_the_index() -> None:
     lines = spec_index.TABLE.read_text(encoding="utf-8").splitlines()
     assert lines[0].split("\t") == list(spec_index.COLUMNS)
-    for id, _, _, revisions, page, heading in (line.split("\t") for line in lines[1:]):
+    for id, _, _, revisions, page, heading, earlier in (line.split("\t") for line in lines[1:]):
         last = window(revisions.split(",")[-1])[-1] if revisions != ".." else REVISIONS[-1]
         if heading and page != spec_index.SCHEMA and not page.startswith("extensions/"):
             expect_nothing(["%s: %s" % (id, fault) for fault in heading_faults(heading, INDEX[last][page], page)])
+        for place in filter(None, earlier.split(";")):
+            cited, = citations("[%s]" % place)
+            expect_nothing(["%s: %s" % (id, fault) for fault in faults(cited) if cited.page != "?"])
+
+
+def test_the_place_in_an_older_revision_is_where_the_words_are() -> None:
+    def sections(page: str, text: str) -> List[spec_index.Section]:
+        return list(spec_index.sections_of(page, text))
+
+    said = "They MUST count all calls of a client."
+    newest = sections("basic/patterns/x", "# Limits\nThey MUST count `all` calls of a client.\n# Other\nNo.")
+    older = sections("basic/utilities/x", "## Notes\nThey MUST count calls of a client.\n## Limits\nBe kind.")
+    assert spec_index.place_in(said, "basic/patterns/x", "Limits", older, newest) == ("basic/utilities/x", "Notes")
+    assert spec_index.place_in("Birds fly south.", "basic/patterns/x", "Other", older, newest) is None
+    moved = sections("basic/lifecycle", "# Timeouts\nThey MUST count all calls of a client.\n# Limits\nNo.")
+    assert spec_index.place_in(said, "basic/patterns/x", "Limits", moved, newest) == ("basic/lifecycle", "Timeouts")
+    places = {"2024-11-05": None, "2025-03-26": ("a", "B"), "2025-06-18": ("a", "B"), "2025-11-25": ("n", "H")}
+    assert spec_index.written(places, ("n", "H"), REVISIONS) == "2024-11-05 ?;2025-03-26..2025-06-18 a §B"
 
 
 @pytest.mark.parametrize("stated, text", [

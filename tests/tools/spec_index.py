@@ -7,24 +7,55 @@ definitions. The pages of the extensions are there as ``extensions/...``.
 `mcp_ref/requirements.tsv` has a row for each row of the specification's requirement list: id, level,
 role (whom it binds), revisions (a window as citations have it, or several with commas between), page and heading, both
 of the newest revision that states it; then the rows of the extensions, whose list is in the folder `spec-ext` beside
-that of the specification. `python3 -m mcp_ref explain` looks ids, pages and headings up in it.
+that of the specification. `python3 -m mcp_ref explain` looks ids, pages and headings up in it. The column `earlier` has
+the places in older revisions, where page or heading is another there: citations with ";" between, with ``?`` as the
+page where the place is not known. The place in an older revision is where the words are: the section that has the
+sentence as it is, or else the one that has most of its words and pairs of words, where the page and the heading count,
+too. What that finds only weakly counts if page and heading have kept their names; `JUDGED` has the rest, read by a
+person.
 """
 import csv
 import json
 import pathlib
 import re
 import sys
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INDEX = ROOT / "tests" / "data" / "spec_index.json"
 TABLE = ROOT / "mcp_ref" / "requirements.tsv"
-COLUMNS = ("id", "level", "role", "revisions", "page", "heading")
+COLUMNS = ("id", "level", "role", "revisions", "page", "heading", "earlier")
 SCHEMA = "schema.json"
 KNOWN = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 REVISION = re.compile(r"\d{4}-\d{2}-\d{2}$")
 HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 FENCE = re.compile(r"\s*(```+|~~~+)")
+
+_SAME = 0.15  # what the same page counts, and the same heading: as much as one word in seven
+_LIKELY = 0.7  # the part of what the newest place has of the words
+_APART = 0.05  # the distance from the second best place
+
+JUDGED: Dict[Tuple[str, str], Tuple[str, str]] = {
+    ("jsonrpc.error-code-message", "2025-03-26"): ("basic/index", "Messages > Responses"),
+    ("jsonrpc.error-code-message", "2025-06-18"): ("basic/index", "Messages > Responses"),
+    ("stdio.stderr-logging", "2024-11-05"): ("basic/transports", "stdio"),
+    ("stdio.stderr-logging", "2025-03-26"): ("basic/transports", "stdio"),
+    ("stdio.stderr-logging", "2025-06-18"): ("basic/transports", "stdio"),
+    ("http.stream-close-after-response", "2025-03-26"):
+        ("basic/transports", "Streamable HTTP > Sending Messages to the Server"),
+    ("http.stream-close-after-response", "2025-06-18"):
+        ("basic/transports", "Streamable HTTP > Sending Messages to the Server"),
+    ("auth.security-best-practices", "2025-03-26"):
+        ("basic/authorization", "Authorization Flow > Implementation Requirements"),
+    ("auth.security-best-practices", "2025-06-18"): ("basic/authorization", "Security Considerations"),
+    ("auth.security-best-practices", "2025-11-25"): ("basic/authorization", "Security Considerations"),
+    ("auth.secure-token-storage", "2025-03-26"):
+        ("basic/authorization", "Authorization Flow > Security Considerations"),
+    ("auth.pkce", "2025-03-26"): ("basic/authorization", "Authorization Flow > Implementation Requirements"),
+    ("auth.as-trust-policies", "2025-11-25"): (
+        "basic/authorization", "Security Considerations > Client ID Metadata Document Security > Trust Policies"),
+}
+"""Requirement and revision -> its place there, where the words alone do not tell."""
 
 
 def headings(text: str) -> Iterator[str]:
@@ -136,22 +167,115 @@ def _run(first: str, last: str, known: List[str]) -> str:
     return first if first == last else "%s..%s" % (start, end)
 
 
+class Section(NamedTuple):
+    """What stands below one heading, up to the next one."""
+
+    page: str
+    heading: str
+    words: str
+    """In lower case, with a blank between and around them."""
+    parts: Set[Tuple[str, ...]]
+    """The words, and the pairs of neighbours."""
+
+
+def sections_of(page: str, text: str) -> Iterator[Section]:
+    """Yield the sections of a page in Markdown; the one above the first heading has the heading ""."""
+    above: List[str] = []
+    levels: List[int] = []
+    words: List[str] = []
+    for line in [*outside_fences(text), "# "]:
+        found = HEADING.match(line)
+        if not found:
+            words += words_of(line)
+            continue
+        yield Section(page, " > ".join(above), " %s " % " ".join(words), parts_of(words))
+        words = []
+        while levels and levels[-1] >= len(found.group(1)):
+            levels.pop()
+            above.pop()
+        levels.append(len(found.group(1)))
+        above.append(plain(found.group(2)))
+
+
+def words_of(text: str) -> List[str]:
+    """The words of a text, without markup, in lower case."""
+    text = re.sub(r"<[^>]*>", " ", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
+    return re.findall(r"[a-z0-9/\-]+", re.sub(r"[`*_]", "", text).lower())
+
+
+def parts_of(words: List[str]) -> Set[Tuple[str, ...]]:
+    """The words, and the pairs of neighbours."""
+    return {*zip(words, words[1:]), *((word,) for word in words)}
+
+
+def place_in(
+    text: str, page: str, heading: str, there: List[Section], newest: List[Section],
+) -> Optional[Tuple[str, str]]:
+    """Return page and heading of a statement in a revision; None if they cannot be told.
+
+    ``page`` and ``heading``: its place in the newest revision, whose sections are ``newest``.
+    """
+    words = words_of(text)
+    sentence, parts = " %s " % " ".join(words), parts_of(words)
+    having = [each for each in there if sentence in each.words]
+    exact = having if len(having) == 1 else [each for each in having if same_page(each.page, page)]
+    if len(exact) == 1:
+        return exact[0].page, exact[0].heading
+    full = max((len(parts & each.parts) for each in newest if (each.page, each.heading) == (page, heading)), default=0)
+    ranked = sorted(((len(parts & each.parts) / len(parts) + _SAME * same_page(each.page, page)
+                      + _SAME * same_heading(each.heading, heading), number) for number, each in enumerate(there)),
+                    reverse=True)
+    best = there[ranked[0][1]]
+    kept = same_page(best.page, page) and same_heading(best.heading, heading)
+    sure = len(parts & best.parts) >= _LIKELY * full and ranked[1][0] <= ranked[0][0] - _APART
+    return (best.page, best.heading) if sure or kept else None
+
+
+def same_heading(one: str, other: str) -> bool:
+    """True if the last parts of two headings are the same."""
+    return one.rpartition(" > ")[2].lower() == other.rpartition(" > ")[2].lower()
+
+
+def same_page(one: str, other: str) -> bool:
+    """True if two pages are one that was moved or divided."""
+    return (one == other or one.startswith(other + "/") or other.startswith(one + "/")
+            or one.rpartition("/")[2] == other.rpartition("/")[2] != "index")
+
+
 def requirement_rows(folder: pathlib.Path) -> List[List[str]]:
     """The rows of the table. Raises KeyError for an anchor that its page does not have."""
     known = sorted(path.name for path in folder.glob("*") if REVISION.match(path.name))
     index = {name: index_of(folder / name) for name in known}
+    sections = {name: [section for path in sorted((folder / name).rglob("*.mdx")) for section in sections_of(
+                    path.relative_to(folder / name).with_suffix("").as_posix(), path.read_text(encoding="utf-8"))]
+                for name in known}
     found = []
     with open(str(folder / "requirements.tsv"), encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             stated = row["revisions"].split(",")
             path, _, anchor = row["page#anchor"].partition("#")
             page = path[: -len(".mdx")] if path.endswith(".mdx") else path
-            heading = anchor
-            if page != SCHEMA and anchor:
-                headings = index[stated[-1]][page]
-                heading = shortest(anchors(headings)[anchor], headings)
-            found.append([row["id"], row["level"], row["role"], window(stated, known), page, heading])
+            heading, earlier = anchor, {}
+            if page != SCHEMA:
+                whole = anchors(index[stated[-1]][page])[anchor] if anchor else ""
+                heading = shortest(whole, index[stated[-1]][page]) if anchor else ""
+                for name in stated[:-1]:
+                    there = JUDGED.get((row["id"], name)) or place_in(
+                        row["text"], page, whole, sections[name], sections[stated[-1]])
+                    earlier[name] = there and (there[0], shortest(there[1], index[name][there[0]]))
+            found.append([row["id"], row["level"], row["role"], window(stated, known), page, heading,
+                          written(earlier, (page, heading), known)])
     return found
+
+
+def written(earlier: Dict[str, Optional[Tuple[str, str]]], newest: Tuple[str, str], known: List[str]) -> str:
+    """Older places in the form of the table; those that are the newest one are left out."""
+    found = []
+    for place in dict.fromkeys(place for place in earlier.values() if place != newest):
+        where = "?" if place is None else place[0] + (" §" + place[1] if place[1] else "")
+        stated = [name for name in known if earlier.get(name, newest) == place]
+        found += ["%s %s" % (each, where) for each in window(stated, known).split(",")]
+    return ";".join(found)
 
 
 def extension_rows(folder: pathlib.Path) -> List[List[str]]:
@@ -166,7 +290,7 @@ def extension_rows(folder: pathlib.Path) -> List[List[str]]:
                 there = list(headings(page.read_text(encoding="utf-8")))
                 heading = shortest(anchors(there)[anchor], there)
             found.append([row["id"], row["level"], row["role"], window(row["revisions"].split(","), KNOWN),
-                          extension_page(path), heading])
+                          extension_page(path), heading, ""])
     return found
 
 

@@ -8,8 +8,7 @@ The exit code is 0 without faults at or above ``--level``, 1 with some, 2 if not
 """
 
 import argparse
-import sys
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 from ...checker import Checker
 from ...checker.findings import VIOLATION, WARNING
@@ -17,7 +16,7 @@ from ...checker.formats import FORMATS, as_json
 from ...checker.report import AcceptError, Report, read_accepted
 from ...checker.rules import Rule, load
 from ...diagnostics.masking import Masker
-from ...wiretrace import Event, TraceError, read
+from ...wiretrace import GAP, Event, Position, TraceCut, TraceError
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, as_json as json_text
 from ..output import note, say, say_json
@@ -70,16 +69,35 @@ def _check(options: Any) -> int:
 
 
 def _recorded(name: str, accepted: Dict[str, str]) -> Report:
-    from ...recorder.imported import imported
-
     checker = Checker()
-    try:
-        checker.check(read(sys.stdin.buffer) if name == "-" else imported(name))
-    except (TraceError, OSError) as error:
-        raise UsageError("%s cannot be judged: %s" % (name, error)) from error
+    note = judge_file(name, checker.feed, "judged")
+    checker.finish()
     if not checker.messages:
         raise UsageError("%s has no messages: there is nothing to judge" % name)
-    return Report(checker, "standard input" if name == "-" else name, accepted)
+    return Report(checker, "standard input" if name == "-" else name, accepted, "" if name == "-" else name, note)
+
+
+def judge_file(name: str, take: Callable[[Event, int], Any], done: str) -> str:
+    """Give the events of a recording and their lines to a function; return a note, if it broke off.
+
+    ``done``: what cannot be done, in the text of the `UsageError` for a file that cannot be read.
+    """
+    from ...recorder.imported import imported
+
+    position, seen = Position(), {""}
+    try:
+        for event in imported(name, position=position):
+            seen.add(event.connection)
+            take(event, position.line)
+    except TraceCut as error:
+        for connection in sorted(seen):  # what came behind is not known
+            take(Event(0.0, "", GAP, text="the recording broke off", connection=connection), position.line)
+        return "%s; all before it was %s" % (error, done)
+    except TraceError as error:
+        raise UsageError("%s cannot be %s: %s" % (name, done, error)) from None
+    except OSError as error:
+        raise UsageError("%s cannot be %s: %s" % (name, done, error.strerror or error)) from None
+    return ""
 
 
 def _live(options: Any, accepted: Dict[str, str]) -> Report:
@@ -119,7 +137,7 @@ def _write(options: Any, reports: List[Report]) -> None:
     elif form == "text":
         text = "\n\n".join("\n".join(report.lines(options.unsure)) for report in reports) + "\n"
     else:
-        text = "".join(FORMATS[form](report) for report in reports)
+        text = FORMATS[form](reports)
     if options.out:
         if options.out in options.server and not options.live:
             raise UsageError("--out %s is one of the recordings, and is not overwritten: name another file"
@@ -148,7 +166,8 @@ def _list(options: Any) -> int:
 
 def _row(row: Rule) -> Dict[str, Any]:
     return {"id": row.id, "also": list(row.also), "level": row.requirement.level, "party": row.party, "text": row.text,
-            "citation": row.requirement.citation, "revisions": row.requirement.revisions,
+            "citation": row.requirement.citation, "url": row.requirement.url or None,
+            "revisions": row.requirement.revisions,
             "reading": row.reading or None, "disagreement": row.disagree or None}
 
 

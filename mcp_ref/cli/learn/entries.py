@@ -18,6 +18,7 @@ from ...errors import CODES, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from ...model import alternatives, members
 from ...protocol.envelope import PREFIX, VERSION, fields
 from ...protocol.lifecycle import PHASES, TABLE
+from ...requirements import url
 from ...revisions import FEATURES, REVISIONS, VALUES, Revision, revision
 from . import diff, facts, judged, pages, words
 
@@ -72,7 +73,7 @@ def code(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     used = [{"name": value, "windows": [_window(span) for span in found]}
             for value, found in facts.values_equal_to(row.code)]
     return {"kind": "code", "code": row.code, "name": row.name, "page": row.page, "window": _window(windows[0]),
-            "values": used, "url": pages.url(row.page, windows[-1].last)}
+            "values": used, "url": url(row.page, windows[-1].last)}
 
 
 def feature(name: str, among: Sequence[Revision]) -> Optional[Entry]:
@@ -103,7 +104,7 @@ def method(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     named = [row[part] for row in described for part in ("params", "result", "otherResult")]
     types = [type_(str(each), among) for each in dict.fromkeys(named) if each]
     return {"kind": "method", "name": name, "text": words.METHODS[name], "rows": described,
-            "example": _example(name, among), "url": pages.url(rows[-1].value.page, rows[-1].last),
+            "example": _example(name, among), "url": url(rows[-1].value.page, rows[-1].last),
             "types": [each for each in types if each]}
 
 
@@ -147,7 +148,7 @@ def _example(name: str, among: Sequence[Revision]) -> Optional[Dict[str, Any]]:
 def _address(page: str, last: Revision) -> str:
     """The address of a page in a revision, or in the newest one that has the page if that is older."""
     there = pages.newest().get(page, last)
-    return pages.url(page, there if there.rank < last.rank else last)
+    return url(page, there if there.rank < last.rank else last)
 
 
 # A revision
@@ -166,7 +167,7 @@ def revision_(name: str, among: Sequence[Revision]) -> Optional[Entry]:
             "methods": [row.name for row in methods.methods(there)],
             "types": [each for each in facts.type_names() if facts.exists(facts.type_named(each), there)],
             "codes": sorted(facts.codes_in(there)), "requirements": len(rows), "checked": judged.coverage(rows),
-            "changes": None if before is None else diff.changes(before, there), "url": pages.url("index", there)}
+            "changes": None if before is None else diff.changes(before, there), "url": url("index", there)}
 
 
 # A place in the specification, and what a word stands for
@@ -193,7 +194,7 @@ def topic(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     rows = [row for row in pages.requirements().values()
             if row.page == found.page and found.heading in ("", row.heading)]
     entry = {"kind": "topic", "name": found.word, "also": list(found.also), "text": found.text, "see": list(found.see),
-             "page": found.page, "heading": found.heading, "url": pages.url(found.page, last, found.heading),
+             "page": found.page, "heading": found.heading, "url": url(found.page, last, found.heading),
              "requirements": len(rows), "example": next((each for each in shown if each), None)}
     return entry if words.folded(name) == words.folded(found.word) else dict(entry, asked=name)
 

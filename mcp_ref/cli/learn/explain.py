@@ -36,7 +36,8 @@ revision    ``name``, ``era``, ``features``, ``values``, ``methods``, ``types``,
             ``url``; ``checked`` as below; ``changes``: what `diff` prints of it and the revision before, null for the
             oldest
 requirement ``id``, ``level``, ``role`` (client, server, both, host, author, authserver), ``revisions``, ``page``,
-            ``heading``, ``url``; ``citations``: of ``place`` (file and line), ``citation``; ``cites``: heading, or page
+            ``heading``, ``earlier`` (the places in older revisions, with ";" between), ``url`` ("" of an extension);
+            ``citations``: of ``place`` (file and line), ``citation``; ``cites``: heading, or page
             where no line cites the heading; in a checkout ``tests``: of file and line; ``undecided``: the reason why
             the checker cannot decide it, or null; ``rule``: null, or the checker's: ``id``, ``also`` (requirements that
             say the same), ``text``, ``party``, ``verdict``, ``moments``, ``methods``, ``needs`` (what has to be
@@ -44,8 +45,8 @@ requirement ``id``, ``level``, ``role`` (client, server, both, host, author, aut
 topic       ``name``, ``also``, ``text``, ``see``, ``page``, ``heading``, ``url``, ``requirements`` (a number),
             ``example``
 page        ``page``, ``heading``, ``url``; ``requirements``: of ``id``, ``level``, ``role``, ``revisions``,
-            ``page``, ``heading``; ``citations`` as above; ``checked``: null, or the numbers of requirements that the
-            checker has a rule for (``decided``), that only permit (``permits``), that it has nothing for (``open``),
+            ``page``, ``heading``, ``earlier``; ``citations`` as above; ``checked``: null, or the numbers of requirements
+            that the checker has a rule for (``decided``), that only permit (``permits``), that it has nothing for (``open``),
             and ``undecided``: of ``id``, ``reason``
 matches     ``name``; ``matches``: of ``kind`` and ``name``
 readings    ``rows``: of ``place``, ``text``, ``citations``

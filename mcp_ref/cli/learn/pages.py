@@ -17,7 +17,7 @@ import tokenize
 from functools import lru_cache
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...requirements import EXTENSIONS, Requirement, covers
+from ...requirements import EXTENSIONS, Requirement, covers, url
 from ...requirements import requirements as every_requirement
 from ...revisions import LATEST, Revision, revision
 from ..copying.parts import files, package_name
@@ -176,26 +176,9 @@ def _folder() -> str:
 
 # Pages and requirements
 
-SITE = "https://modelcontextprotocol.io/specification"
-_SCHEMA = "schema.json"
-
-
 def requirements() -> Dict[str, Requirement]:
     """Return the rows of the specification's own pages by id, in the order of its list."""
     return {id: row for id, row in every_requirement().items() if not row.page.startswith(EXTENSIONS)}
-
-
-def url(page: str, there: Revision, heading: str = "") -> str:
-    """Return the public address of a page in a revision, and of a heading on it."""
-    path = "schema" if page == _SCHEMA else page[: -len("/index")] if page.endswith("/index") else page
-    anchor = "" if page == _SCHEMA else anchor_of(heading.rpartition(" > ")[2])
-    return "%s/%s%s%s" % (SITE, there, "" if path == "index" else "/" + path, "#" + anchor if anchor else "")
-
-
-def anchor_of(heading: str) -> str:
-    """Return the anchor of a heading: its words in lower case with hyphens between."""
-    kept = "".join(sign if sign.isalnum() or sign in " -_" else "" for sign in heading.lower())
-    return "-".join(kept.split())
 
 
 @lru_cache(maxsize=None)
@@ -265,7 +248,7 @@ def same_page(one: str, other: str) -> bool:
 def as_object(row: Requirement) -> Dict[str, Any]:
     """Return a requirement as `explain` has it: the row, its citations in the package, in a checkout its tests."""
     cited = cited_at(row.page, row.heading)
-    found: Dict[str, Any] = dict(row._asdict(), kind="requirement", url=url(row.page, row.stated[-1], row.heading),
+    found: Dict[str, Any] = dict(row._asdict(), kind="requirement", url=row.url,
                                  cites="heading" if cited else "page",
                                  citations=_places(cited or cited_at(row.page, "")))
     tests = tests_of(row.id)
