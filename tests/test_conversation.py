@@ -93,8 +93,8 @@ def test_several_connections_have_lanes_of_their_own():
     made = of(Event(0.0, "client", "message", ping), Event(0.1, "client", "message", ping, connection="2"))
     assert [(lane.connection, lane.party) for lane in made.lanes] == [
         ("", "client"), ("", "server"), ("2", "client"), ("2", "server")]
-    assert any(" 1: ping #1 -" in line for line in text.lines(made))
-    assert any(" 2: ping #1 -" in line for line in text.lines(made))
+    assert any(" 1: ping #1  (no response) -" in line for line in text.lines(made))
+    assert any(" 2: ping #1  (no response) -" in line for line in text.lines(made))
     assert "    C2->>S2: 2. ping #35;1" in mermaid.lines(made)
 
 

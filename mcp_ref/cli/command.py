@@ -36,6 +36,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError` with the complaint, the option that was probably meant, and the command for help."""
         known = self._option_string_actions
+        for action in self._actions:  # argparse says how many values are missing, and not which
+            name = action.option_strings[0] if action.option_strings else ""
+            if isinstance(action.metavar, tuple) and message.startswith("argument %s: expected" % name):
+                raise UsageError("%s takes %d values: %s %s; see %s --help" % (
+                    name, len(action.metavar), name, " ".join(action.metavar), self.prog))
         unknown = message.partition("unrecognized arguments: ")[2].split(" ")
         words = [closest(word.partition("=")[0], known) for word in unknown if word.startswith("--")]
         meant = "; did you mean %s?" % words[0] if words and words[0] else ""
@@ -63,6 +68,9 @@ def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
     options = parser.parse_intermixed_args(only_with_equals(head))
     options.live = bool(tail)
     if tail:
+        if isinstance(options.server, list) and len(options.server) > 1:
+            raise UsageError("%s takes either what stands before -- (%s) or the command behind it, not both" % (
+                name, " ".join(options.server[1:])))
         options.server = tail
     return options
 

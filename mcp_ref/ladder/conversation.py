@@ -17,9 +17,10 @@ grow with the number of events, not faster.
 """
 
 from collections import Counter
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from ..jsontext import dumps
+from ..methods import CANCELLED
 from ..wiretrace import (
     CLIENT, CLOSE, END, HEADER, MESSAGE, OPEN, PROCESS, REQUEST, RESPONSE, SERVER, SSE_EVENT, STATE, STDERR, Event,
 )
@@ -34,6 +35,8 @@ LONGEST = 12
 SHOWN = 3
 """The first and the last steps of such a stretch, which are shown."""
 _LABEL = 120
+_NOTE = 400
+"""Characters of a step that is no message: the reason is in it."""
 _ID = 24
 _KINDS = 4
 """The kinds of messages that are counted by name where a stretch is left out."""
@@ -148,6 +151,7 @@ class Scribe:
         self._streams: Dict[int, _Stream] = {}
         self._asked: Dict[Tuple[str, str, str], _Asked] = {}
         """By connection, sender and id."""
+        self._cancelled: Set[Tuple[str, str, str]] = set()
         self._waiting: Dict[Tuple[str, str], List[int]] = {}
         """The rounds of the results that want input, by connection and what the next attempt repeats."""
 
@@ -178,8 +182,17 @@ class Scribe:
         lanes = [Lane(name, party, party + " (connection %s)" % name_of(name) * several)
                  for name in self._transports or ("",) for party in (CLIENT, SERVER)]
         groups = [Group(kind, label, connection, tuple(steps)) for kind, label, connection, steps in self._groups]
-        steps, astray = _with_remarks(self._steps, remarks)
+        steps, astray = _with_remarks(self._with_fates(), remarks)
         return Conversation(tuple(lanes), tuple(steps), (*self._grouped_by_phase(), *groups), tuple(astray))
+
+    def _with_fates(self) -> List[Step]:
+        """Return the steps; requests without a response say so."""
+        steps = list(self._steps)
+        for key, asked in self._asked.items():
+            fate = "cancelled" if key in self._cancelled else "no response"
+            step = steps[asked.place]
+            steps[asked.place] = step._replace(label="%s  (%s)" % (step.label, fate))
+        return steps
 
     def _grouped_by_phase(self) -> Iterator[Group]:
         open_: Dict[str, Tuple[str, List[int]]] = {}
@@ -196,8 +209,8 @@ class Scribe:
 
     def _add(self, kind: str, event: Event, label: str, number: int = 0, counted: str = "", sense: str = "") -> int:
         """Add a step, or put it in the place of the HTTP head that it joins; return its place."""
-        step = Step(kind, event.direction, plain(shorten(label, _LABEL)), event.time, event.connection, event.exchange,
-                    number, counted, sense)
+        step = Step(kind, event.direction, plain(shorten(label, _LABEL if number else _NOTE)), event.time,
+                    event.connection, event.exchange, number, counted, sense)
         phase = self._phase.get(event.connection, BEGINNING)
         head = self._steps[self._head] if self._head is not None else None
         if number and head is not None and head[1:2] == step[1:2] and head[4:6] == step[4:6]:
@@ -243,6 +256,10 @@ class Scribe:
             if rounds is not None:
                 rounds.append(place)
             self._asked[event.connection, event.direction, id] = _Asked(counted, place, rounds)
+        elif method == CANCELLED:
+            key = event.connection, event.direction, _id_of(said.get("params"))
+            if key in self._asked:
+                self._cancelled.add(key)
         elif event.direction == CLIENT and method == "notifications/initialized":
             self._phase[event.connection] = OPERATION
 
@@ -318,6 +335,11 @@ def pairs(event: Event) -> List[Tuple[str, str]]:
             if isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)]
 
 
+def _id_of(params: Any) -> str:
+    id = params.get("requestId") if isinstance(params, dict) else None
+    return "" if id is None else dumps(id)
+
+
 def _other_party(party: str) -> str:
     return SERVER if party == CLIENT else CLIENT
 
@@ -390,7 +412,10 @@ def elided(whole: Conversation, longest: int = LONGEST) -> Conversation:
 
 
 def between(whole: Conversation, first: int, last: int) -> Conversation:
-    """Return the part of a conversation from one message to another, by number, with all that is between them."""
+    """Return the part of a conversation from one message to another, by number, with all that is between them.
+
+    Remarks elsewhere are left out; the lines in place of the other steps count them.
+    """
     begin, end = 0, len(whole.steps)
     for place, step in enumerate(whole.steps):
         if isinstance(step, Step) and step.number:
@@ -399,7 +424,8 @@ def between(whole: Conversation, first: int, last: int) -> Conversation:
             if step.number > last:
                 end = place
                 break
-    return without(whole, [(0, begin), (end, len(whole.steps))])
+    part = without(whole, [(0, begin), (end, len(whole.steps))])
+    return part._replace(astray=())
 
 
 def without(whole: Conversation, stretches: Iterable[Tuple[int, int]]) -> Conversation:
@@ -438,4 +464,6 @@ def _summary(steps: List[Step]) -> str:
     messages = sum(bool(step.number) for step in steps)
     what = "%d message%s" % (messages, "s" * (messages != 1)) if messages else "%d line%s" % (
         len(steps), "s" * (len(steps) != 1))
-    return "... %s%s ..." % (what, ": " * bool(named) + ", ".join(named))
+    remarks = sum(len(step.remarks) for step in steps)
+    found = "; %d finding%s" % (remarks, "s" * (remarks != 1)) if remarks else ""
+    return "... %s%s%s ..." % (what, ": " * bool(named) + ", ".join(named), found)

@@ -17,7 +17,7 @@ from textwrap import wrap
 from typing import Iterable, List, Sequence, Set
 
 from ..wiretrace import CLIENT, MESSAGE, SERVER
-from ..wiretrace.text import plain, shorten
+from ..wiretrace.text import plain
 from . import Rung, draw
 from .conversation import HTTP, PHASE, ROUNDS, STREAM, Conversation, Gap, Group, Remark, Step, name_of
 
@@ -46,7 +46,9 @@ def lines(drawn: Conversation, width: int = 80) -> List[str]:
             continue
         number = "%5d" % step.number if step.number else " " * 5
         label = step.label if not several else "%s: %s" % (name_of(step.connection), step.label)
-        found.append("%s %s %s %s" % (number, _seconds(step.time), marks, _rung(step, label, room)))
+        first, *more = _rung(step, label, room)
+        found.append("%s %s %s %s" % (number, _seconds(step.time), marks, first))
+        found += [" " * (_HEAD - 3) + marks + " " + each for each in more]
         for remark in step.remarks:
             found += remark_lines(remark, max(width, LEAST))
     for remark in drawn.astray:
@@ -54,10 +56,13 @@ def lines(drawn: Conversation, width: int = 80) -> List[str]:
     return found
 
 
-def _rung(step: Step, label: str, room: int) -> str:
-    if step.kind in (MESSAGE, HTTP) and step.direction:
-        return draw([Rung(step.direction, label)], room)[0]
-    return shorten("-- " + label, room)
+def _rung(step: Step, label: str, room: int) -> List[str]:
+    """Return the lines of a step: one for an arrow, as many as the text needs for what is none."""
+    if step.kind in (MESSAGE, HTTP) and step.direction and len(label) <= room - 2:
+        return draw([Rung(step.direction, label)], room)
+    if step.kind == MESSAGE:
+        return draw([Rung(step.direction, label)], room)
+    return wrap("-- " + label, room, subsequent_indent="   ")
 
 
 def _seconds(time: float) -> str:

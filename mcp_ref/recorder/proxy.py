@@ -215,6 +215,7 @@ def listen_address(text: str) -> Tuple[str, int]:
     Raises ValueError.
     """
     host, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise ValueError("--http takes HOST:PORT or PORT to listen on, such as 127.0.0.1:9000, not %s" % text)
+    if not (port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536) or "/" in host:
+        raise ValueError("--http takes first where to listen, HOST:PORT or PORT (0 to 65535), such as 127.0.0.1:9000, "
+                         "not %s" % text)
     return host.strip("[]") or "127.0.0.1", int(port)

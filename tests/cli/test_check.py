@@ -105,6 +105,76 @@ def test_what_cannot_be_drawn_says_why(files, capsys, words, text):
     assert text in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["check", "ladder"])
+def test_a_recording_may_come_through_a_pipe(files, command):
+    with open(str(files / "kept"), "rb") as recording:
+        done = subprocess.run([sys.executable, "-m", "mcp_ref", command, "-"], stdin=recording, timeout=30,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 0 and done.stderr == b"" and done.stdout
+    piped = subprocess.run([sys.executable, "-m", "mcp_ref", command, "-"], input=(files / "kept").read_bytes(),
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30, check=False)
+    assert (piped.returncode, piped.stdout) == (0, done.stdout)
+
+
+@pytest.mark.parametrize("text", ["{\"a\": 1}\n", "[1, 2]\n", "{\n  \"name\": \"package\"\n}\n"])
+@pytest.mark.parametrize("command", ["check", "ladder"])
+def test_json_that_is_no_recording_is_no_recording(tmp_path, capsys, command, text):
+    (tmp_path / "odd.json").write_text(text)
+    assert main([command, str(tmp_path / "odd.json")]) == 2
+    assert "neither a trace, nor a HAR" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "ladder"])
+def test_a_file_that_is_not_there_is_named_once(tmp_path, capsys, command):
+    assert main([command, str(tmp_path / "nothing")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("nothing") == 1 and "Errno" not in said and "No such file" in said
+
+
+def test_a_file_and_a_command_are_refused_together(files, capsys):
+    assert main(["check", str(files / "kept"), "--", "python3", "x.py"]) == 2
+    assert "not both" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words, text", [
+    (["8001"], "--http takes 2 values: --http LISTEN URL"), (["99999", "http://127.0.0.1:1/mcp"], "0 to 65535"),
+    (["http://127.0.0.1:1/mcp", "8001"], "first where to listen"), (["0", "ftp://127.0.0.1/"], "--http LISTEN URL"),
+])
+def test_what_is_wrong_with_both_ends_of_a_proxy_is_wrong_usage(capsys, words, text):
+    assert main(["check", "--http", *words]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_part_of_a_ladder_has_the_findings_of_that_part(files, capsys):
+    assert main(["ladder", str(files / "broken"), "--from", "1", "--to", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "!!" not in out and "1 finding" in out
+    assert main(["ladder", str(files / "broken"), "--to", "6"]) == 0
+    assert "!!" in capsys.readouterr().out
+
+
+def test_a_ladder_shows_reasons_in_full_and_what_has_no_response(tmp_path, capsys):
+    note = "the peer has closed the pipe while a request was under way, and " * 3 + "that is the reason"
+    lines = [{"trace": 1, "recorded": ["both"]}, {"time": 0, "kind": "open", "transport": "stdio"},
+             {"time": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": "1", "method": "ping"}},
+             {"time": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 2, "method": "ping"}},
+             {"time": 1, "from": "client", "message": {"jsonrpc": "2.0", "method": "notifications/cancelled",
+                                                       "params": {"requestId": 2}}},
+             {"time": 2, "from": "server", "kind": "close", "note": note}]
+    (tmp_path / "x").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["ladder", str(tmp_path / "x")]) == 0
+    out = capsys.readouterr().out
+    assert note in " ".join(out.split()) and max(map(len, out.splitlines())) <= 80
+    assert 'ping #"1"  (no response)' in out and "ping #2  (cancelled)" in out
+
+
+def test_a_ladder_of_a_recording_that_broke_off_is_drawn_so_far(files, capsys):
+    (files / "kept").write_bytes((files / "kept").read_bytes()[:-9])
+    assert main(["ladder", str(files / "kept")]) == 0
+    captured = capsys.readouterr()
+    assert "initialize" in captured.out and "the recording broke off there" in captured.err
+
+
 # Live
 
 SERVER = """

@@ -53,16 +53,20 @@ class Programs(NamedTuple):
     commands: Dict[str, List[str]]
     fastmcp: str
     first_typescript: Dict[str, str]
+    earlier: Dict[str, str]
+    """Those of earlier revisions: interpreters, and folders for NODE_PATH."""
 
 
 def install() -> Programs:
     """Fetch them. SetupError where that is not possible."""
-    return Programs(peers.install(), peers.fastmcp(), peers.first_typescript())
+    return Programs(peers.install(), peers.fastmcp(), peers.first_typescript(), peers.earlier())
 
 
 def server_command(programs: Programs, session: Session, folder: str) -> List[str]:
     """The command of a server; over HTTP with ``{port}``."""
     commands, name, web = programs.commands, session.server, session.transport != "stdio"
+    if name in programs.earlier:
+        return earlier_command(programs, session, folder)
     if name == "everything":
         return [*commands[name], EVERYTHING_NAMES[session.transport] if web else "stdio"]
     if name == "fastmcp":
@@ -80,11 +84,26 @@ def server_command(programs: Programs, session: Session, folder: str) -> List[st
     return [*commands[name], *more.get(name, [])]
 
 
+def earlier_command(programs: Programs, session: Session, folder: str) -> List[str]:
+    """The command of a server of an earlier revision."""
+    name, place = session.server, programs.earlier[session.server]
+    if name.startswith("everything"):
+        script = os.path.join(place, "@modelcontextprotocol", "server-everything", "dist", "index.js")
+        return [*programs.commands["typescript"], script, EVERYTHING_NAMES.get(session.transport, "stdio")]
+    if name.startswith("py"):
+        mode = "sse" if session.transport == "sse" else session.what or "streamable-http"
+        return [place, str(HERE / "official_everything_http.py"), "{port}", mode]
+    more = ["--repository", folder] if name == "git0" else []
+    return [str(pathlib.Path(place).with_name("mcp-server-" + name[:-1])), *more]
+
+
 def client_command(programs: Programs, session: Session) -> List[str]:
     """The command of a client; what it talks to comes behind."""
     if session.client == "inspector":
         return [*programs.commands["inspector"], "--cli"]
-    if session.client in ("ts1", "ts2"):
+    if session.client in programs.earlier and session.client.startswith("py"):
+        return [programs.earlier[session.client], str(HERE / "foreign_client.py")]
+    if session.client.startswith("ts"):
         return [*programs.commands["typescript"], str(HERE / "foreign_client.cjs")]
     return [*programs.commands["official_v" + session.client[2]], str(HERE / "foreign_client.py")]
 
@@ -92,11 +111,13 @@ def client_command(programs: Programs, session: Session) -> List[str]:
 def client_environment(programs: Programs, session: Session, folder: str) -> Dict[str, str]:
     """The variables of a client; a server over stdio has them too."""
     node = programs.first_typescript if session.client == "ts1" else peers.node_path()
+    if session.client in programs.earlier:
+        node = {"NODE_PATH": programs.earlier[session.client]}
     if session.client == "ts1" and session.server == "typescript":
         node = {"NODE_PATH": os.pathsep.join([node["NODE_PATH"], peers.node_path()["NODE_PATH"]])}
     steps = json.dumps(session.steps).replace("{folder}", folder)
     return dict(os.environ, PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", FOREIGN_STEPS=steps,
-                FOREIGN_SDK=session.client[-1], FOREIGN_MODE=session.mode, FOREIGN_ANSWER=session.answer,
+                FOREIGN_SDK=session.client[2:3], FOREIGN_MODE=session.mode, FOREIGN_ANSWER=session.answer,
                 FOREIGN_END=session.end, MCP_CATALOG_PATH=folder + "/catalog.json",
                 MEMORY_FILE_PATH=folder + "/memory.jsonl", **node)
 
@@ -107,7 +128,7 @@ def record(programs: Programs, session: Session) -> None:
     shutil.rmtree(str(folder), ignore_errors=True)
     work = folder / "work"
     work.mkdir(parents=True)
-    if session.server == "git":
+    if session.server in ("git", "git0"):
         small_servers.repository(str(work))
     environment = client_environment(programs, session, str(work))
     command = server_command(programs, session, str(work))

@@ -6,13 +6,17 @@
 const FIRST = process.env.FOREIGN_SDK === "1";
 const SECONDS = 20;
 
+function earlier(load) {  // what a version of 2024 does not have
+  try { return load(); } catch (error) { return {}; }
+}
+
 function sdk() {
   if (!FIRST) {
     return { ...require("@modelcontextprotocol/client"), ...require("@modelcontextprotocol/client/stdio") };
   }
   return {
     ...require("@modelcontextprotocol/sdk/client/index.js"), ...require("@modelcontextprotocol/sdk/client/stdio.js"),
-    ...require("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+    ...earlier(() => require("@modelcontextprotocol/sdk/client/streamableHttp.js")),
     ...require("@modelcontextprotocol/sdk/client/sse.js"), ...require("@modelcontextprotocol/sdk/types.js"),
   };
 }
@@ -22,10 +26,13 @@ const parts = sdk();
 function made() {
   const mode = process.env.FOREIGN_MODE || "auto";
   const versionNegotiation = { mode: ["auto", "legacy"].includes(mode) ? mode : { pin: mode } };
-  const capabilities = { sampling: {}, elicitation: { form: {}, url: {} }, roots: { listChanged: true } };
+  const capabilities = { sampling: {}, roots: { listChanged: true } };
+  if (!FIRST || parts.ElicitRequestSchema) capabilities.elicitation = { form: {}, url: {} };
   const client = new parts.Client({ name: "foreign", version: "1" },
     FIRST ? { capabilities } : { capabilities, versionNegotiation });
-  const answer = (method, schema, handler) => client.setRequestHandler(FIRST ? parts[schema] : method, handler);
+  const answer = (method, schema, handler) => {
+    if (!FIRST || parts[schema]) client.setRequestHandler(FIRST ? parts[schema] : method, handler);
+  };
   answer("elicitation/create", "ElicitRequestSchema", async ({ params }) => params.mode === "url" ? { action: "accept" }
     : process.env.FOREIGN_ANSWER === "decline" ? { action: "decline" } : {
       action: "accept", content: { name: "Ada", ...("colour" in params.requestedSchema.properties && { colour: "green" }) },

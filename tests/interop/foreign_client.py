@@ -5,6 +5,7 @@ as JSON (see `foreign_sessions.py`), `FOREIGN_MODE` says how version 2 connects.
 error that it got, if any: an error is a result like another, what matters is what went over the wire.
 """
 import asyncio
+import inspect
 import json
 import os
 import sys
@@ -174,7 +175,10 @@ async def main(target: List[str]) -> None:
             print(json.dumps({"protocol": client.protocol_version}), flush=True)
             await walk(client, False)
         return
-    from mcp.client.streamable_http import streamablehttp_client
+    if url and not url.endswith("/sse"):
+        from mcp.client.streamable_http import streamablehttp_client
+    taken = inspect.signature(ClientSession.__init__).parameters  # earlier versions know fewer
+    callbacks = {name: value for name, value in callbacks.items() if name in taken}
     transport = (sse_client(url) if url.endswith("/sse") else streamablehttp_client(url)) if url else stdio_client(pipe)
     async with transport as (read, write, *_):
         async with ClientSession(read, write, **callbacks) as session:

@@ -91,6 +91,21 @@ SMALL: Steps = [
     ["tools"], ["call", "add", {"a": 1, "b": 2}], ["call", "add", {}], ["progress", "steps", {}], ["call", "ask", {}],
     ["both", "add", {"a": 1, "b": 2}], ["prompts"], ["read", "nothing://here"], ["ping"],
 ]
+EVERYTHING_THEN: Steps = [  # the tools of server-everything in 2025
+    *LOOK, ["call", "echo", {"message": "h\u00e9llo"}], ["call", "add", {"a": 2, "b": 3}], ["call", "add", {"a": "x"}],
+    ["call", "getTinyImage", {}], ["call", "annotatedMessage", {"messageType": "error", "includeImage": True}],
+    ["call", "getResourceReference", {"resourceId": 1}], ["call", "getResourceLinks", {"count": 2}],
+    ["call", "structuredContent", {"location": "New York"}], ["call", "no-such-tool", {}],
+    ["read", "test://static/resource/1"], ["read", "test://static/resource/2"], ["read", "test://nowhere"],
+    ["prompt", "simple_prompt", {}], ["prompt", "complex_prompt", {"temperature": "1"}],
+    ["prompt", "complex_prompt", {}], ["prompt", "none", {}], ["complete", "prompt", "complex_prompt", "style", "c"],
+    ["complete", "resource", "test://static/resource/{id}", "resourceId", "1"],
+    ["progress", "longRunningOperation", {"duration": 0.6, "steps": 3}],
+    ["cancel", "longRunningOperation", {"duration": 2, "steps": 4}],
+    ["call", "sampleLLM", {"prompt": "Which?", "maxTokens": 5}], ["call", "startElicitation", {}], ["roots"],
+    ["level", "error"], ["subscribe", "test://static/resource/1"], ["unsubscribe", "test://static/resource/1"],
+    ["ping"],
+]
 POLL: Steps = [*SMALL, ["progress", "poll", {}]]
 INSPECTED: Dict[str, Tuple[str, ...]] = {
     "tools": ("tools/list",), "call": ("tools/call", "--tool-name", "echo", "--tool-arg", "message=hi"),
@@ -106,7 +121,7 @@ class Session(NamedTuple):
     """One session: what is recorded and judged."""
 
     client: str
-    """py1, py2, ts1, ts2 or inspector."""
+    """py1, py2, ts1, ts2 or inspector; one with a version, such as py1.9, has an earlier revision as its newest."""
     server: str
     """A name of `foreign.server_command`."""
     transport: str
@@ -158,6 +173,20 @@ SESSIONS: List[Session] = [
       for maker in ("mcp1", "mcp2") for mode in ("streamable", "json", "stateless", "resumable", "sse")
       for client in (("py1", "ts1") if mode == "sse" else ("py1", "py2", "ts1", "ts2") if mode == "resumable" else
                      ("py1", "ts2") if maker == "mcp1" else ("ts1", "py2"))),
+    Session("py1.2", "time0", "stdio", TIME), Session("ts1.4", "time0", "stdio", TIME),
+    *(Session(client, "everything3", "stdio", EVERYTHING_THEN) for client in ("py1.2", "ts1.4")),
+    Session("py1.2", "py1.2", "sse", SMALL), Session("ts1.4", "py1.2", "sse", SMALL),
+    Session("py1.2", "everything", "stdio", EVERYTHING), Session("ts1", "time0", "stdio", TIME),
+    Session("py1.9", "git0", "stdio", GIT), Session("ts1.12", "git0", "stdio", GIT),
+    *(Session(client, "everything5", transport, EVERYTHING_THEN) for client in ("py1.9", "ts1.12")
+      for transport in ("stdio", "sse", "http")),
+    *(Session("ts1.12", "py1.9", "http", SMALL, "", mode) for mode in ("", "json", "stateless")),
+    Session("py1.9", "py1.9", "http", SMALL), Session("ts1.12", "everything", "http", EVERYTHING),
+    *(Session(client, "everything8", transport, EVERYTHING_THEN) for client in ("py1.12", "ts1.17")
+      for transport in ("stdio", "http")),
+    *(Session("ts1.17", "py1.12", "http", SMALL, "", mode) for mode in ("", "json", "stateless")),
+    Session("py1.12", "py1.12", "http", SMALL), Session("py1.12", "py1.12", "sse", SMALL),
+    Session("py1.12", "everything", "http", EVERYTHING), Session("ts1.17", "time", "stdio", TIME),
     *(Session("inspector", "everything", transport, options, "", what) for what, options in INSPECTED.items()
       for transport in ("stdio", "http", "sse") if transport == "stdio" or what in ("tools", "call", "level")),
 ]

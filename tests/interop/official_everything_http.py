@@ -7,8 +7,12 @@ import asyncio
 import sys
 from typing import Any, Dict, List, Tuple
 
-from mcp.server.streamable_http import EventMessage, EventStore
 from pydantic import BaseModel
+
+try:
+    from mcp.server.streamable_http import EventMessage, EventStore
+except ImportError:  # a version of 2024
+    EventStore = object
 
 try:
     from mcp.server.mcpserver import Context, MCPServer as Server

@@ -354,7 +354,10 @@ def test_the_header_says_what_is_recorded(out):
 
 @pytest.mark.parametrize("words, complaint", [
     ([], "trace takes one of"), (["--"], "follows the command"), (["--keep-host", "--", "x"], "--keep-host is for"),
-    (["--from", "client", "--", "x"], "--from client|server is for"), (["--http", "8000"], "expected 2 arguments"),
+    (["--from", "client", "--", "x"], "--from client|server is for"),
+    (["--http", "8000"], "--http takes 2 values: --http LISTEN URL"),
+    (["python3", "x.py"], "comes after --: trace -- python3 x.py"),
+    (["--http", "99999", "http://127.0.0.1:1/mcp"], "0 to 65535"), (["--http", "0", "ftp://127.0.0.1/"], "ftp"),
     (["--convert", "a", "b", "--", "x"], "trace takes one of"),
 ])
 def test_wrong_usage_says_what_to_write(words, complaint):

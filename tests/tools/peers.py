@@ -25,6 +25,22 @@ TYPESCRIPT_PINS: Tuple[str, ...] = (
 INSPECTOR_PINS: Tuple[str, ...] = ("node@22.23.3", "@modelcontextprotocol/inspector@2.12.0")  # it needs Node 22
 PROXY_PINS: Tuple[str, ...] = ("mcp-remote@0.15.1", "supergateway@4.0.0")
 FIRST_TYPESCRIPT_PINS: Tuple[str, ...] = ("@modelcontextprotocol/sdk@1.32.2",)
+EARLIER_PYDANTIC = "pydantic==2.10.6"  # later ones lack what these SDKs import
+EARLIER_PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
+    "py1.2": ("mcp==1.2.1", EARLIER_PYDANTIC), "py1.9": ("mcp==1.9.4", EARLIER_PYDANTIC),
+    "py1.12": ("mcp==1.12.4", EARLIER_PYDANTIC),
+    "time0": ("mcp-server-time==0.6.2", "mcp==1.2.1", EARLIER_PYDANTIC),
+    "git0": ("mcp-server-git==2025.1.14", "mcp==1.9.4", EARLIER_PYDANTIC),
+}
+"""Programs that speak 2024-11-05, 2025-03-26 and 2025-06-18 as their newest revision."""
+EARLIER_TYPESCRIPT_PINS: Dict[str, Tuple[str, ...]] = {
+    "ts1.4": ("@modelcontextprotocol/sdk@1.4.1",), "ts1.12": ("@modelcontextprotocol/sdk@1.12.3",),
+    "ts1.17": ("@modelcontextprotocol/sdk@1.17.5",),
+    "everything3": ("@modelcontextprotocol/server-everything@2025.3.19", "@modelcontextprotocol/sdk@1.0.1"),
+    "everything5": ("@modelcontextprotocol/server-everything@2025.5.12", "@modelcontextprotocol/sdk@1.12.3"),
+    "everything8": ("@modelcontextprotocol/server-everything@2025.8.18", "@modelcontextprotocol/sdk@1.17.5"),
+}
+"""The same, from npm."""
 PYODIDE_PINS: Tuple[str, ...] = ("pyodide@314.0.7",)
 NPM_BEFORE = "2026-11-01"
 PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
@@ -65,6 +81,15 @@ def first_typescript() -> Dict[str, str]:
     """The variable by which a script of ours finds version 1 of the TypeScript SDK."""
     scripts = _npm(PEERS / "first_typescript", FIRST_TYPESCRIPT_PINS, "--ignore-scripts")
     return {"NODE_PATH": str(scripts.parent)}
+
+
+def earlier() -> Dict[str, str]:
+    """The interpreters of EARLIER_PYTHON_PINS, and the folders `node_modules` of EARLIER_TYPESCRIPT_PINS."""
+    python = recent_python(PYTHON_FLOOR)
+    found = {name: environment(PEERS / name, pins, python) for name, pins in EARLIER_PYTHON_PINS.items()}
+    for name, pins in EARLIER_TYPESCRIPT_PINS.items():
+        found[name] = str(_npm(PEERS / name, pins, "--ignore-scripts").parent)
+    return found
 
 
 def proxy(name: str) -> str:

@@ -39,7 +39,7 @@ started."""
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _HELP
-    parser.add_argument("server", metavar="FILE", nargs="*", help="a recording; - is a trace on standard input")
+    parser.add_argument("server", metavar="FILE", nargs="*", help="a recording; - is standard input")
     parser.add_argument("--http", nargs=2, metavar=("LISTEN", "URL"), help="stand before a server of the web")
     parser.add_argument("--keep-host", action="store_true",
                         help="with --http: pass the header field Host on as the client wrote it")

@@ -4,10 +4,11 @@ import argparse
 from typing import Any, Iterable, Iterator
 
 from ...checker import Checker, Finding
-from ...ladder.conversation import Conversation, Remark, Scribe, between, elided
-from ...wiretrace import Event, TraceError
+from ...ladder.conversation import NOTE, Conversation, Remark, Scribe, Step, between, elided
+from ...wiretrace import Event
 from ..command import Command, Commands
-from ..output import DONE, UsageError, say
+from ..output import DONE, UsageError, note, say
+from .check import judge_file
 
 _HELP = """\
 what is drawn:
@@ -33,22 +34,31 @@ def judged(events: Iterable[Event]) -> Conversation:
     for event in events:
         checker.feed(event)
         scribe.take(event)
+    return _finished(checker, scribe)
+
+
+def _finished(checker: Checker, scribe: Scribe) -> Conversation:
     checker.finish()
     return scribe.conversation(remarks(checker.findings))
 
 
 def _ladder(options: Any) -> int:
     from ...ladder import mermaid, text
-    from ...recorder.imported import imported
 
     if options.width < text.LEAST:
         raise UsageError("--width %d is too narrow: at least %d" % (options.width, text.LEAST))
-    try:
-        whole = judged(imported(options.file))
-    except (TraceError, OSError) as error:
-        raise UsageError("%s cannot be drawn: %s" % (options.file, error)) from error
-    if not whole.steps:
-        raise UsageError("%s has no events: there is nothing to draw" % options.file)
+    checker, scribe = Checker(), Scribe()
+
+    def take(event: Event, line: int) -> None:
+        checker.feed(event, line)
+        scribe.take(event)
+
+    broke_off = judge_file(options.file, take, "drawn")
+    whole = _finished(checker, scribe)
+    if not any(isinstance(step, Step) and step.kind != NOTE for step in whole.steps):
+        raise UsageError("%s has no messages: there is nothing to draw" % options.file)
+    if broke_off:
+        note("mcp_ref: %s: %s" % (options.file, broke_off))
     if options.first is None and options.last is None:
         drawn = elided(whole)
     else:
@@ -63,7 +73,7 @@ def _ladder(options: Any) -> int:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _HELP
-    parser.add_argument("file", metavar="FILE", help="a recording")
+    parser.add_argument("file", metavar="FILE", help="a recording; - is standard input")
     parser.add_argument("--mermaid", action="store_true", help="print the source of a diagram for Mermaid")
     parser.add_argument("--from", dest="first", metavar="N", type=int, help="the number of the first message to draw")
     parser.add_argument("--to", dest="last", metavar="N", type=int, help="the number of the last message to draw")

@@ -22,19 +22,20 @@ SWITCH_SECONDS = 1e-4
 def _trace(options: Any) -> int:
     ways = [bool(options.server), bool(options.http), bool(options.convert)]
     if sum(ways) != 1:
-        raise UsageError("trace takes one of: -- CMD..., the command of a server; --http LISTEN UPSTREAM; "
-                         "--convert IN OUT")
+        raise UsageError("trace takes one of: -- CMD..., the command of a server; --http LISTEN URL; --convert IN OUT")
     if options.direction and not options.convert:
         raise UsageError("--from client|server is for --convert")
     if options.keep_host and not options.http:
-        raise UsageError("--keep-host is for --http LISTEN UPSTREAM")
+        raise UsageError("--keep-host is for --http LISTEN URL")
+    if len(options.server) > 1 and not options.live:
+        raise UsageError("the command of the server comes after --: trace -- %s" % " ".join(options.server))
     if options.convert:
         return _convert(options)
     with _sink(options.out) as sink:
         if options.http:
             through_proxy(options.http, options.keep_host, sink)
             return DONE
-        code = through_shim(options.server, sink)
+        code = through_shim(options.server if options.live else options.server[0], sink)
     from ...recorder.shim import end_as
 
     return end_as(code)
@@ -60,6 +61,7 @@ def through_proxy(http: List[str], keep_host: bool, sink: "Sink") -> None:
     from ...recorder.proxy import RECORDED, Proxy, listen_address
     from ...recorder.telling import Teller
     from ...server.serving.process import Termination
+    from ...errors import ConnectFailed
 
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
@@ -67,7 +69,10 @@ def through_proxy(http: List[str], keep_host: bool, sink: "Sink") -> None:
     except ValueError as error:
         raise UsageError(str(error)) from None
     teller = Teller(sink, "trace --http", RECORDED)
-    proxy = Proxy(teller, host, port, http[1], keep_host)
+    try:
+        proxy = Proxy(teller, host, port, http[1], keep_host)
+    except ConnectFailed as error:
+        raise UsageError("--http LISTEN URL: %s" % error) from None
     try:
         proxy.open()
         with Termination(proxy.close):
@@ -83,7 +88,7 @@ def through_proxy(http: List[str], keep_host: bool, sink: "Sink") -> None:
 
 def _convert(options: Any) -> int:
     from ...recorder.imported import imported
-    from ...wiretrace import JsonLinesSink, TraceError
+    from ...wiretrace import JsonLinesSink, TraceCut, TraceError
 
     source, target = options.convert
     if options.out:
@@ -99,8 +104,13 @@ def _convert(options: Any) -> int:
         sink = JsonLinesSink(stream)
         if first is not None:
             sink(first)
-        for event in events:
-            sink(event)
+        try:
+            for event in events:
+                sink(event)
+        except TraceCut as error:
+            note("mcp_ref: %s: %s; all before it is in %s" % (source, error, target))
+        except TraceError as error:
+            raise UsageError("%s: %s; what is before it is in %s" % (source, error, target)) from None
     return DONE
 
 
@@ -168,7 +178,7 @@ passed on. 2: wrong usage. 3: the server could not be started."""
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _HELP
-    parser.add_argument("server", metavar="CMD", nargs="?",
+    parser.add_argument("server", metavar="CMD", nargs="*",
                         help="the command that starts the server: after --, or in quotes")
     parser.add_argument("--out", metavar="FILE", default="",
                         help="write the trace there; the file must be new. -: as text for people, on standard error")

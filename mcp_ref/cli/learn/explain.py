@@ -45,9 +45,9 @@ requirement ``id``, ``level``, ``role`` (client, server, both, host, author, aut
 topic       ``name``, ``also``, ``text``, ``see``, ``page``, ``heading``, ``url``, ``requirements`` (a number),
             ``example``
 page        ``page``, ``heading``, ``url``; ``requirements``: of ``id``, ``level``, ``role``, ``revisions``,
-            ``page``, ``heading``, ``earlier``; ``citations`` as above; ``checked``: null, or the numbers of requirements
-            that the checker has a rule for (``decided``), that only permit (``permits``), that it has nothing for (``open``),
-            and ``undecided``: of ``id``, ``reason``
+            ``page``, ``heading``, ``earlier``; ``citations`` as above; ``checked``: null, or the numbers of
+            requirements that the checker has a rule for (``decided``), that only permit (``permits``), that it has
+            nothing for (``open``), and ``undecided``: of ``id``, ``reason``
 matches     ``name``; ``matches``: of ``kind`` and ``name``
 readings    ``rows``: of ``place``, ``text``, ``citations``
 missing     ``rows``: of ``what``, ``why``, ``since`` (null: no revision asks for it), ``pages``
