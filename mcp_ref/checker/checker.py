@@ -399,7 +399,7 @@ class Checker:
             if message.request is not None:
                 message.method = message.request.method
                 connection.answered[asker][key] = message.request
-        elif message.method == "notifications/cancelled":
+        if message.method == "notifications/cancelled" and kind in (observed.REQUEST, observed.NOTIFICATION):
             key = self._key(message, message.params.get("requestId"))
             for party in (message.sender, message.receiver):
                 message.request = message.request or connection.pending[party].get(key) or (

@@ -146,6 +146,7 @@ class Verdicts:
         if table is None:
             table = self._tables[key] = self._table(*key)
         broken: List[Finding] = []
+        places: List[List[Any]] = []
         for row in table[0]:
             verdict: Verdict = row.decide(subject)
             if verdict is None:
@@ -161,10 +162,12 @@ class Verdicts:
                 for each in verdict if isinstance(verdict, list) else [verdict]:
                     made = each if isinstance(each, Broken) else Broken(str(each))
                     broken.append(self._finding(row, made, subject, where, connection))
+                    places.append(self._places(
+                        broken[-1], made.at or subject if isinstance(subject, Connection) else subject))
         for observer in table[1]:
             observer.note(subject)
         if broken:
-            self._add(broken, subject)
+            self._add(broken, places)
 
     def _table(
         self, moment: str, method: str, rank: Optional[int], beside: bool,
@@ -192,9 +195,8 @@ class Verdicts:
         return found._replace(
             verdict=DISAGREE if row.disagree else VIOLATION if "MUST" in found.clause.level else WARNING)
 
-    def _add(self, broken: List[Finding], subject: Any) -> None:
+    def _add(self, broken: List[Finding], places: List[List[Any]]) -> None:
         """Add the findings of one moment; those that follow from another get it as their cause."""
-        places = [self._places(each, subject) for each in broken]
         for finding, place in zip(broken, places):
             for where in place:
                 known = self._subjects.get(where)
@@ -236,7 +238,7 @@ class Verdicts:
         request = getattr(subject, "request", None)
         if isinstance(request, Message):
             places.append(("message", request.index))
-        if finding.exchange:
+        if finding.exchange and not isinstance(subject, SseEvent):
             places.append(("exchange", finding.exchange))
         holder = subject.exchange if isinstance(subject, SseEvent) else subject
         session = getattr(holder, "session", None) or getattr(holder, "default", None)
@@ -246,17 +248,13 @@ class Verdicts:
 
     def _cause(self, finding: Finding, places: List[Any]) -> Optional[Finding]:
         for place in places:
-            here = place == ("message", finding.number)
-            wanted = [name.partition(":")[2] or name for name in finding.rule.follows
-                      if name.startswith("session:") == (place[0] == "session")
-                      and (here or not name.startswith("here:"))]
             for other in self._subjects.get(place, ()):
-                if other.rule.id != finding.rule.id and any(
-                        _fits(other.rule.id, name) and (name != "*" or "here:*" not in other.rule.follows)
-                        for name in wanted):
+                if other.rule.id != finding.rule.id and (_spoiled(finding, other, place) or any(
+                        _leads(other, name, finding, place) for name in finding.rule.follows)):
                     while other.cause is not None:
                         other = other.cause
-                    return other  # type: ignore[no-any-return]
+                    if other.rule.id != finding.rule.id:
+                        return other  # type: ignore[no-any-return]
         return None
 
 
@@ -278,6 +276,33 @@ def _without_rings(broken: List[Finding], causes: List[Optional[Finding]]) -> Li
             cause = causes[places[id(cause)]]
         found.append(cause)
     return found
+
+
+def _leads(other: Finding, follows: str, finding: Finding, place: Any) -> bool:
+    """Tell whether a finding at a place is the cause of another by one of the names that its rule follows."""
+    scope, _, name = ("", "", follows) if ":" not in follows else follows.partition(":")
+    if (scope in ("session", "same")) != (place[0] == "session") or not _fits(other.rule.id, name):
+        return False
+    if scope == "same":  # what is said at one message at once, the other names tell apart
+        return (other.where, other.party) == (finding.where, finding.party) and other.number != finding.number
+    return scope != "here" or (place == ("message", finding.number) and _touch(finding.where, other.where) and (
+        name != "*" or "here:*" not in other.rule.follows))
+
+
+def _spoiled(finding: Finding, other: Finding, place: Any) -> bool:
+    """Tell whether a message is not known for what it is, for another fault at it, its request or its exchange."""
+    return other.rule.spoils and not finding.rule.spoils and _touch(finding.where, other.where) and (
+        place[0] == "message" or (place[0] == "exchange" and not finding.number))
+
+
+def _touch(first: str, second: str) -> bool:
+    """Tell whether two members may be one, or one in the other: "" is the whole, and a name alone stands anywhere."""
+    if "jsonrpc" in (first, second):  # a message with another version is one nevertheless
+        return first == second
+    ways = [where.replace("[", ".[").split(".") for where in (first, second)]
+    if any(way[0] not in ("params", "result", "error") for way in ways):
+        return True
+    return all(one == another for one, another in zip(*ways))
 
 
 def _fits(id: str, name: str) -> bool:

@@ -131,8 +131,9 @@ class Rule(NamedTuple):
     scene: str
     follows: Tuple[str, ...]
     """Ids of rules, or ``area.*``: a violation of one of them at the same message, its request or its exchange is the
-    cause of this one. With ``session:`` before it, a violation anywhere in the session; with ``here:``, one at the same
-    message only. ``here:*`` is any rule that is not itself content with any cause at its message."""
+    cause of this one. With ``session:`` before it, a violation anywhere in the session; with ``same:``, one anywhere in
+    it about the same member; with ``here:``, one at the same message only, about the same member or one in or around
+    it. ``here:*`` is any rule that is not itself content with any cause at its message."""
     needs: FrozenSet[str]
     """Names of `wiretrace.RECORDED` without which the rule cannot tell."""
     ranks: FrozenSet[int]
@@ -147,6 +148,9 @@ class Rule(NamedTuple):
     this one."""
     beside: bool
     """True if it is only asked about exchanges beside the protocol's endpoint: documents, requests for tokens."""
+    spoils: bool
+    """True if nobody knows what a message is that breaks it: whatever else is wrong with it, with its response or its
+    exchange follows from that, unless it is about another member."""
 
 
 class Observer(NamedTuple):
@@ -173,7 +177,7 @@ def rule(
     id: str, *also: str, on: Union[str, Tuple[str, ...]], scene: str,
     method: Union[None, str, Tuple[str, ...]] = None, party: str = "", follows: Union[str, Tuple[str, ...]] = (),
     needs: str = "", reading: str = "", disagree: str = "", row: Optional[Requirement] = None,
-    always: bool = False, provoked: Union[str, Tuple[str, ...]] = (), beside: bool = False,
+    always: bool = False, provoked: Union[str, Tuple[str, ...]] = (), beside: bool = False, spoils: bool = False,
 ) -> Callable[[Decide], Decide]:
     """Declare the decorated function as the rule of a requirement; see the module.
 
@@ -181,7 +185,8 @@ def rule(
     subject is no message, or if the role is the author of one. ``needs``: names of `wiretrace.RECORDED`, with blanks
     between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a
     client that falls back from one to another. ``provoked``: what the other party breaks in both traces of the scene.
-    ``beside``: ask it only about HTTP beside the endpoint. Raises ValueError for an id that is not in the list or was
+    ``beside``: ask it only about HTTP beside the endpoint. ``spoils``: what else is wrong with such a message follows
+    from it. Raises ValueError for an id that is not in the list or was
     declared before, for an unknown moment, and if no party can be told.
     """
     requirement = row or requirements().get(id)
@@ -208,7 +213,7 @@ def rule(
         RULES[id] = Rule(
             id, also, requirement, moments, (method,) if isinstance(method, str) else method, bound, decide, text,
             scene, (follows,) if isinstance(follows, str) else follows, frozenset(needs.split()), ranks, reading,
-            disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside)
+            disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside, spoils)
         return decide
 
     return declare

@@ -70,25 +70,26 @@ def kind_by_name(message: Message) -> str:
     return _kind(message.method, message.revision) if len(message.method) <= _LONG_NAME else ""
 
 
-def envelope(message: Message) -> str:
-    """Return what is wrong with the members of a message by JSON-RPC alone, "" if nothing is."""
+def envelope(message: Message) -> Optional[Broken]:
+    """Return what is wrong with the members of a message by JSON-RPC alone, None if nothing is."""
     data = message.data
     if data.get("jsonrpc") != "2.0":
-        return "jsonrpc is %s" % (shown(data["jsonrpc"]) if "jsonrpc" in data else "missing")
+        return Broken("jsonrpc is %s" % (shown(data["jsonrpc"]) if "jsonrpc" in data else "missing"), "jsonrpc")
     if message.kind == ODD:
-        return "method is %s" % typed(data["method"]) if "method" in data else "neither method, result nor error"
+        return Broken("method is %s" % typed(data["method"]) if "method" in data
+                      else "neither method, result nor error", "method")
     if message.kind in (REQUEST, NOTIFICATION) and "params" in data and not isinstance(data["params"], (dict, list)):
-        return "params is %s" % typed(data["params"])
+        return Broken("params is %s" % typed(data["params"]), "params")
     if message.kind == ERROR and "result" in data:
-        return "result beside error"
+        return Broken("result beside error", "error")
     if message.kind == ERROR and not message.error:
-        return "error is %s" % shown(data["error"])
+        return Broken("error is %s" % shown(data["error"]), "error")
     if message.kind == ERROR and not ("code" in message.error and isinstance(message.error.get("message"), str)):
-        return "error without code or message"
-    return ""
+        return Broken("error without code or message", "error")
+    return None
 
 
-@rule("jsonrpc.follow-spec", on=(REQUEST, NOTIFICATION, RESULT, ERROR, ODD, NOISE), follows=(
+@rule("jsonrpc.follow-spec", on=(REQUEST, NOTIFICATION, RESULT, ERROR, ODD, NOISE), spoils=True, follows=(
     "jsonrpc.r*", "jsonrpc.error-*"), scene="""
     on stdio 2025-06-18
   + C> {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -109,7 +110,7 @@ def follow_spec(message: Message) -> Verdict:
     return "%d characters that are no JSON object" % len(message.event.text)
 
 
-@rule("jsonrpc.request-id-type", on=(REQUEST, NOTIFICATION), scene="""
+@rule("jsonrpc.request-id-type", on=(REQUEST, NOTIFICATION), spoils=True, scene="""
     on stdio 2025-06-18
   + C #"a" tools/list {}
   - C> {"jsonrpc": "2.0", "id": {"n": 1}, "method": "tools/list"}
@@ -126,7 +127,7 @@ def request_id_type(message: Message) -> Verdict:
         "the id is %s" % typed(message.id), "id")
 
 
-@rule("jsonrpc.request-id-not-null", on=REQUEST, scene="""
+@rule("jsonrpc.request-id-not-null", on=REQUEST, spoils=True, scene="""
     on stdio 2025-06-18
   + C #1 tools/list {}
   - C> {"jsonrpc": "2.0", "id": null, "method": "tools/list"}
@@ -139,7 +140,7 @@ def request_id_not_null(message: Message) -> Verdict:
     return KEPT if message.id is not None else Broken("%s with the id null" % message.method, "id")
 
 
-@rule("jsonrpc.notification-no-id", on=(REQUEST, NOTIFICATION), scene="""
+@rule("jsonrpc.notification-no-id", on=(REQUEST, NOTIFICATION), spoils=True, scene="""
     on stdio 2025-06-18
   + C notifications/roots/list_changed
   - C #7 notifications/roots/list_changed
@@ -152,7 +153,7 @@ def notification_no_id(message: Message) -> Verdict:
         message.method, shown(message.id)), "id")
 
 
-@rule("jsonrpc.request-id-unique-session", on=REQUEST, scene="""
+@rule("jsonrpc.request-id-unique-session", on=REQUEST, spoils=True, scene="""
     on stdio 2025-06-18
     C #3 tools/list {}
     S #3 {"tools": []}
@@ -190,7 +191,7 @@ def _was_taken(request: Message) -> bool:
     return status is not None and 200 <= status < 300 and request.answer is not None
 
 
-@rule("jsonrpc.request-id-unique-inflight", on=REQUEST, scene="""
+@rule("jsonrpc.request-id-unique-inflight", on=REQUEST, spoils=True, scene="""
     on stdio 2026-07-28
     C #7 tools/call {"name": "slow", "arguments": {}}
   + C #8 tools/call {"name": "quick", "arguments": {}}
@@ -215,7 +216,10 @@ def _unknown(message: Message) -> Verdict:
     """Return the verdict about a response whose id no request that is known has."""
     connection, asker = message.connection, message.receiver
     exchange = message.exchange
-    alone = exchange is not None and exchange.request is not None and not exchange.stream and len(exchange.sent) == 1
+    alone = exchange is not None and exchange.request is not None and exchange.method == "POST" and (
+        len(exchange.sent) == 1 and connection.transport != "http+sse")
+    if message.kind == RESULT and "id" not in message.data:
+        return Broken("no id", "id")
     if exchange is not None and (exchange.status or 0) >= 400 and not alone:
         return CannotTell("which message an HTTP error is about")
     if not alone:
@@ -224,6 +228,9 @@ def _unknown(message: Message) -> Verdict:
             return CannotTell("the requests before")
         if type(message.id) in (str, int) and message.id in known:
             return CannotTell("a request that was too long ago")
+        if connection.noise[asker] or (_is_plain(message.id) and (
+                asker, message.id) in connection.state(Faults).ids):
+            return CannotTell("what of the messages that are none was a request")
         if exchange is not None and connection.transport != "http+sse":
             return CannotTell("the request: it may have come on another connection")
     return Broken("no request has the id %s" % shown(message.id) if message.id is not None else "no id", "id")
@@ -232,7 +239,8 @@ def _unknown(message: Message) -> Verdict:
 def _second(message: Message) -> Verdict:
     """Return the verdict about a response to a request that has one already."""
     exchange = message.exchange
-    if exchange is not None and (exchange.method == "GET" or message.sse):
+    if exchange is not None and (exchange.method == "GET" or message.sse) and (
+            message.connection.transport != "http+sse"):
         return CannotTell("whether an event was sent once more after a stream was resumed")
     by = message.request.notes.get("by") if message.request is not None else None
     if exchange is not None and message.sender == CLIENT and (
@@ -241,7 +249,7 @@ def _second(message: Message) -> Verdict:
     return Broken("the request #%s has a response already" % message.id, "id")
 
 
-@rule("jsonrpc.response-same-id", on=(RESULT, ERROR), follows=(
+@rule("jsonrpc.response-same-id", on=(RESULT, ERROR), spoils=True, follows=(
     *_IDS, "jsonrpc.notification-no-response", "stdio.client-no-responses", "batch.receive"), scene="""
     on stdio 2025-06-18
     C #"5" tools/list {}
@@ -255,7 +263,7 @@ def response_same_id(message: Message) -> Verdict:
     return _own(message)
 
 
-@rule("jsonrpc.error-same-id", on=ERROR, follows=(
+@rule("jsonrpc.error-same-id", on=ERROR, spoils=True, follows=(
     *_IDS, "jsonrpc.notification-no-response", "stdio.client-no-responses", "batch.receive"), scene="""
     on stdio 2025-11-25
     C #9 tools/call {"name": "x", "arguments": {}}
@@ -320,7 +328,7 @@ def notification_no_response(message: Message) -> Verdict:
         message.connection.state(Spoken).last[message.receiver].method))
 
 
-@rule("jsonrpc.response-result-or-error", on=(RESULT, ERROR, ODD), scene="""
+@rule("jsonrpc.response-result-or-error", on=(RESULT, ERROR, ODD), spoils=True, scene="""
     on stdio 2025-06-18
     C #4 ping
   + S #4 {}
@@ -331,7 +339,7 @@ def response_result_or_error(message: Message) -> Verdict:
     return _has_outcome(message)
 
 
-@rule("jsonrpc.result-field", on=(RESULT, ERROR, ODD), scene="""
+@rule("jsonrpc.result-field", on=(RESULT, ERROR, ODD), spoils=True, scene="""
     on stdio 2025-11-25
     C #4 ping
   + S #4 {}
@@ -349,7 +357,7 @@ def _has_outcome(message: Message) -> Verdict:
         "method" not in message.data) else None
 
 
-@rule("jsonrpc.response-not-both", on=(RESULT, ERROR), scene="""
+@rule("jsonrpc.response-not-both", on=(RESULT, ERROR), spoils=True, scene="""
     on stdio 2025-06-18
     C #4 ping
   + S> {"jsonrpc": "2.0", "id": 4, "result": {}}
@@ -361,7 +369,7 @@ def response_not_both(message: Message) -> Verdict:
         "result" in message.data and "error" in message.data) else KEPT
 
 
-@rule("jsonrpc.error-code-message", on=ERROR, scene="""
+@rule("jsonrpc.error-code-message", on=ERROR, spoils=True, scene="""
     on stdio 2025-06-18
     C #4 tools/call {"name": "x", "arguments": {}}
   + S> {"jsonrpc": "2.0", "id": 4, "error": {"code": -32602, "message": "Unknown tool"}}
@@ -381,7 +389,7 @@ def error_code_message(message: Message) -> Verdict:
     return KEPT
 
 
-@rule("jsonrpc.error-code-integer", on=ERROR, scene="""
+@rule("jsonrpc.error-code-integer", on=ERROR, spoils=True, scene="""
     on stdio 2025-06-18
     C #4 tools/call {"name": "x", "arguments": {}}
   + S> {"jsonrpc": "2.0", "id": 4, "error": {"code": -32602, "message": "Unknown tool"}}
