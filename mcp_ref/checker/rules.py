@@ -237,8 +237,7 @@ def load() -> Dict[str, Rule]:
     from . import pages
 
     for name in pages.NAMES:
-        page = import_module("%s.%s" % (pages.__name__, name))
-        UNDECIDED.update(getattr(page, "UNDECIDED", {}))
+        UNDECIDED.update(import_module("%s.%s" % (pages.__name__, name)).UNDECIDED)
     return RULES
 
 

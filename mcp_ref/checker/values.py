@@ -1,11 +1,13 @@
-"""Questions to single values: whether they were masked, and whether they are base64, a URI, a media type.
+"""Questions to single values: whether they were masked, and whether they are base64, a URI, a media type; and values
+as evidence: `short` for a text, `shown` for any JSON value, `typed` for its type.
 
 A recorder masks secrets, so a value may have been something else. `masked` and `has_mask` tell: about such a value no
 rule says anything.
 """
 
+import json
 import re
-from typing import Any, Iterable, List, Mapping, Tuple
+from typing import Any, Iterable, List, Mapping, Optional, Tuple
 
 from ..diagnostics.redaction import MASK
 from ..jsonschema import DRAFT_07, DRAFT_2020_12, SchemaError, Validator, Violation, compile
@@ -16,6 +18,9 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _BLANKS = str.maketrans("", "", " \t\r\n")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*(?:;.*)?", re.DOTALL)
+_LABEL = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\Z")
+_ENDS = re.compile(r"[A-Za-z0-9](?:.*[A-Za-z0-9])?\Z", re.DOTALL)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z")
 _DEEPEST = 64
 
 
@@ -64,6 +69,32 @@ def short(value: Any, most: int = 60) -> str:
     return text if text.isprintable() else repr(text)[1:-1]
 
 
+def shown(value: Any, longest: int = 60) -> str:
+    """Return a JSON value as evidence: one line of ASCII, at most so many characters."""
+    text = json.dumps(value, default=repr)
+    return text if len(text) <= longest else text[:longest - 3] + "..."
+
+
+def typed(value: Any) -> str:
+    """Return the JSON type of a value, with an article."""
+    names = {str: "a string", bool: "a boolean", int: "an integer", float: "a number", list: "an array",
+             dict: "an object"}
+    return names.get(type(value), "null")
+
+
+def is_integer(value: Any) -> bool:
+    """Return True for a JSON integer; 1.0 is one, since JSON has one type of numbers."""
+    return type(value) is int or (type(value) is float and value.is_integer())
+
+
+def is_object_text(text: str) -> bool:
+    """Return True if bytes are a JSON object for a tolerant reader, though they are not canonical."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def is_base64(text: str) -> bool:
     """Return True for base64 with padding; line ends and blanks do not count."""
     if len(text) % 4 or _BASE64.fullmatch(text) is None:
@@ -79,6 +110,35 @@ def has_scheme(text: str) -> bool:
 def is_media_type(text: str) -> bool:
     """Return True for a type and a subtype, perhaps with parameters."""
     return _MEDIA_TYPE.fullmatch(text) is not None
+
+
+def prefix_of(key: str) -> Optional[str]:
+    """Return what stands before the last slash of a key of ``_meta``; None without a slash."""
+    prefix, slash, _ = key.rpartition("/")
+    return prefix if slash else None
+
+
+def prefix_has_labels(key: str) -> bool:
+    """Return True if the prefix of a key is made of labels with dots between, or there is none."""
+    prefix = prefix_of(key)
+    return prefix is None or ("/" not in prefix and all(prefix.split(".")))
+
+
+def labels_are_fit(key: str) -> bool:
+    """Return True if each label of a key's prefix begins with a letter, and has letters, digits and hyphens."""
+    prefix = prefix_of(key)
+    return prefix is None or all(_LABEL.match(label) for label in prefix.replace("/", ".").split(".") if label)
+
+
+def name_is_fit(key: str) -> bool:
+    """Return True if the name of a key is empty, or begins and ends with a letter or digit."""
+    name = key.rpartition("/")[2]
+    return not name or _ENDS.match(name) is not None
+
+
+def is_dated(version: Any) -> bool:
+    """Return True if a version of the protocol looks like one: a date, perhaps of a draft."""
+    return isinstance(version, str) and (_DATE.match(version) is not None or "draft" in version.lower())
 
 
 def validators(schema: Any, revision: Revision) -> Tuple[Validator, ...]:

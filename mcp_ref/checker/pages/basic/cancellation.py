@@ -8,8 +8,8 @@ from ....methods import CANCELLED, INITIALIZE, LISTEN, PROGRESS
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, NOTIFICATION, RESULT, Connection, Exchange, Message
 from ...rules import END, FINISH, KEPT, PROCESS, Broken, CannotTell, Happening, Verdict, observe, rule
+from ...values import shown
 from .progress import request_of_token
-from .words import shown
 
 _WISH = "the wish to end a request is inside the client: one that waits on looks the same"
 _INSIDE = "the work and the memory of a receiver are inside it, and a trace shows neither"

@@ -12,10 +12,11 @@ from ....methods import (
 )
 from ....requirements import Requirement
 from ....revisions import Revision
-from ....wiretrace import SERVER
+from ....wiretrace import CLIENT, SERVER
 from ...observed import NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import at, masked, short
+from .lifecycle import UNDECLARED
 from .versioning import Era
 
 UNDECIDED: Dict[str, str] = {}
@@ -95,7 +96,7 @@ def _result_decoder(message: Message, row: Method, revision: Revision) -> Option
     return _RESULTS[key]
 
 
-@rule("schema.result", on=RESULT, follows=_ANY, row=_row("schema.result", "MUST"), scene="""
+@rule("schema.result", on=RESULT, follows=(*_ANY, "schema.unknown-method"), row=_row("schema.result", "MUST"), scene="""
     on stdio 2025-06-18
     C #1 tools/call {"name": "t", "arguments": {}}
   + S #1 {"content": [{"type": "text", "text": "a"}]}
@@ -141,8 +142,9 @@ def _unknown(message: Message, revision: Revision) -> Verdict:
     rest = method[len(_NOTIFICATIONS):] if method.startswith(_NOTIFICATIONS) else method
     if is_vendor(rest) or method.startswith("rpc."):
         return None
-    for party in ("client", SERVER):
-        capabilities = message.capabilities(party)
+    carrier = message.exchange.request if message.exchange is not None and message.sender == SERVER else None
+    for party in (CLIENT, SERVER):
+        capabilities = (carrier or message).capabilities(party)
         if capabilities is None:
             return CannotTell("whether an extension has the method")
         if capabilities.get("extensions") or capabilities.get("experimental"):
@@ -151,7 +153,7 @@ def _unknown(message: Message, revision: Revision) -> Verdict:
     return Broken("%s has no method %s%s" % (revision, short(method), ", but %s" % others if others else ""), "method")
 
 
-@rule("schema.capability", on=NOTIFICATION, party=SERVER, follows=_ANY,
+@rule("schema.capability", on=NOTIFICATION, party=SERVER, follows=(*_ANY, UNDECLARED),
       row=_row("schema.capability", "SHOULD", "2026-07-28"), scene="""
   + on stdio 2026-07-28 server={"tools": {"listChanged": true}}
   - on stdio 2026-07-28 server={"tools": {}}
@@ -172,4 +174,6 @@ def capability(message: Message) -> Verdict:
         return CannotTell("the capabilities of the server")
     if not declared and message.time > message.connection.state(Era).fresh_until:
         return CannotTell("the capabilities of the server now: they may have changed since it has told them")
-    return KEPT if declared else Broken("%s was not declared" % row.capability, "method")
+    feature = row.capability.partition(".")[0]
+    return KEPT if declared else Broken("%s was not declared" % row.capability, "capabilities." + (
+        row.capability if message.has_capability(SERVER, feature) else feature))

@@ -5,8 +5,8 @@ from typing import Any, Mapping
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, META_REVISION, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...values import is_integer
 from .versioning import HEADER_MISMATCH, MISSING_CAPABILITY, MODERN_CODES, UNSUPPORTED_VERSION, speaks_modern, strings
-from .words import is_integer
 
 UNDECIDED = {
     "errors.legacy-range-no-meaning": "the meaning that a receiver gives to a code is inside it",
@@ -142,7 +142,7 @@ def message_concise(message: Message) -> Verdict:
         "%d lines, %d characters" % (lines, len(text)), "error.message")
 
 
-@rule("jsonrpc.result-type-required", on=RESULT, scene="""
+@rule("jsonrpc.result-type-required", on=RESULT, spoils=True, follows="jsonrpc.response-same-id", scene="""
     on stdio 2026-07-28
     C #1 server/discover {}
     S #1 {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
@@ -160,4 +160,4 @@ def result_type_required(message: Message) -> Verdict:
     if not speaks_modern(message.connection):
         return CannotTell(_OLDER)
     return Broken("no resultType" if "resultType" not in message.result else "resultType is no string",
-                  "result.resultType")
+                  "result")

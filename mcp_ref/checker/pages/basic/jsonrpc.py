@@ -12,8 +12,8 @@ from ....revisions import Revision
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful, Seen
 from ...observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Batch, Message, id_key
-from ...rules import BATCH, KEPT, Broken, CannotTell, Verdict, observe, rule
-from .words import is_integer, is_object_text, shown, typed
+from ...rules import BATCH, KEPT, MESSAGE, Broken, CannotTell, Verdict, observe, rule
+from ...values import is_integer, is_object_text, shown, typed
 
 UNDECIDED = {
     "jsonrpc.result-type-known-set": "the set of types that a client knows is inside it; no message carries it",
@@ -140,14 +140,14 @@ def request_id_not_null(message: Message) -> Verdict:
     return KEPT if message.id is not None else Broken("%s with the id null" % message.method, "id")
 
 
-@rule("jsonrpc.notification-no-id", on=(REQUEST, NOTIFICATION), spoils=True, scene="""
+@rule("jsonrpc.notification-no-id", on=MESSAGE, spoils=True, scene="""
     on stdio 2025-06-18
   + C notifications/roots/list_changed
   - C #7 notifications/roots/list_changed
 """)
 def notification_no_id(message: Message) -> Verdict:
     """A notification has no id."""
-    if kind_by_name(message) != A_NOTIFICATION:
+    if message.kind not in (REQUEST, NOTIFICATION) or kind_by_name(message) != A_NOTIFICATION:
         return None
     return KEPT if message.kind == NOTIFICATION else Broken("%s with the id %s" % (
         message.method, shown(message.id)), "id")

@@ -3,16 +3,16 @@
 Versions are judged in `mcp_ref.checker.pages.basic.versioning`.
 """
 
-from typing import List, Optional
+from typing import List, Optional, Union
 
 from ....methods import NOTIFICATION as A_NOTIFICATION
-from ....methods import SENDER, known_since, lookup
+from ....methods import LOG_MESSAGE, SENDER, known_since, lookup
 from ....wiretrace import CLIENT, SERVER
 from ...observed import (
     ERROR, META_REVISION, NOTIFICATION, REQUEST, RESULT, Batch, Connection, Message, Session,
 )
 from ...rules import BATCH, FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
-from .words import typed
+from ...values import short, typed
 
 UNDECIDED = {
     "lifecycle.error-version-mismatch": "being prepared is inside the party; a trace shows only what happened",
@@ -24,7 +24,6 @@ UNDECIDED = {
 
 _BEFORE = ("initialize", "ping", "notifications/message")
 """Methods that may come before the handshake: pings, and the server's log."""
-_METHOD_NOT_FOUND = -32601
 
 
 class Early:
@@ -37,7 +36,7 @@ class Early:
         """True once the client was said to have gone on too early: what it does then is no other fault."""
 
 
-@rule("lifecycle.init-first", on=REQUEST, method="initialize", scene="""
+@rule("lifecycle.init-first", on=(REQUEST, FINISH), method=("initialize", ""), party=SENDER, always=True, scene="""
     on stdio 2025-06-18 bare
   - C #0 tools/list {}
   - S #0 {"tools": []}
@@ -45,8 +44,10 @@ class Early:
     S #1 {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
     C notifications/initialized
 """)
-def init_first(message: Message) -> Verdict:
+def init_first(message: Union[Message, Connection]) -> Verdict:
     """A session begins with the handshake; only pings and log messages may come before it."""
+    if isinstance(message, Connection):
+        return _never_opened(message)
     if message.sender != CLIENT or message.session.initialize is not None:
         return None
     first = message.session.state(Early).first
@@ -55,6 +56,18 @@ def init_first(message: Message) -> Verdict:
     if message.exchange is not None and first.session.id is None and message.connection.transport != "http+sse":
         return CannotTell("which client it was, without session ids")
     return Broken("%s before initialize" % first.method, party=first.sender, at=first)
+
+
+def _never_opened(connection: Connection) -> Verdict:
+    """Return the verdict about a connection without handshake, and without a request that names its revision."""
+    first = connection.default.state(Early).first
+    if first is None or connection.transport == "streamable-http" or connection.revision is not None:
+        return None
+    if not connection.default.from_start or connection.default.initialize is not None or connection.noise[CLIENT]:
+        return None
+    if first.method == "server/discover":
+        return None
+    return Broken("%s, but never initialize" % short(first.method), party=first.sender, at=first)
 
 
 _OPENING = """
@@ -204,6 +217,8 @@ def server_no_early_requests(message: Message) -> Verdict:
         return KEPT
     if message.connection.http and message.session.id is None:
         return CannotTell("which client it was, without session ids")
+    if message.connection.http and message.session.state(Early).unready is not None:
+        return CannotTell("whether notifications/initialized is on its way: two POSTs may overtake each other")
     return "%s before notifications/initialized" % message.method
 
 
@@ -243,22 +258,38 @@ def respect_version_should(subject: object) -> Verdict:
     return _foreign(subject)
 
 
+UNDECLARED = "same:*"
+"""The causes of the rules of capabilities: each names the capability as the member, and that it lacks is one cause."""
 _USE = ("logging.*", "roots.capability-init", "sampling.*", "elicit.*", "tasks.*", "prompts.capability*", "tools.*",
-        "resources.*", "completion.*")
+        "resources.*", "completion.*", UNDECLARED)
 
 
-def _undeclared(message: Message) -> Verdict:
+def declared_by_client(message: Message, capability: str) -> Verdict:
+    """Judge what a client does, and needs a capability for."""
+    if message.sender != CLIENT:
+        return None
+    known = message.has_capability(CLIENT, capability)
+    if known is None:
+        return CannotTell("the capabilities of the client")
+    return KEPT if known else Broken("%s by a client that has not declared %s" % (message.method, capability),
+                                     "capabilities." + capability)
+
+
+def _undeclared(message: Union[Message, Connection]) -> Verdict:
     """Return the verdict about the use of a capability.
 
     A notification is judged when it comes. A request is judged with its response, which shows who is at fault: a party
-    that serves what it has not declared breaks a rule of that feature, a party that refuses it with another code than
-    it should as well.
+    that serves what it has not declared breaks a rule of that feature. So does a server that sends log messages.
     """
-    used = message if message.kind == NOTIFICATION else message.request
-    if used is None or message.revision is None:
+    if isinstance(message, Connection):
+        unanswered = [_undeclared(each) for party in (CLIENT, SERVER) for each in message.pending[party].values()]
+        return [each for each in unanswered if isinstance(each, Broken)] or None
+    used = message if message.kind in (NOTIFICATION, REQUEST) else message.request
+    if used is None or message.revision is None or used.method == LOG_MESSAGE:
         return None
     row = lookup(used.method, message.revision)
-    if row is None or row.capability is None or (used.kind == NOTIFICATION) != (row.kind == A_NOTIFICATION):
+    if row is None or row.capability is None or (used.kind == NOTIFICATION) != (row.kind == A_NOTIFICATION) or (
+            row.sender not in (used.sender, "both")):
         return None
     holder = used.sender if row.holder == SENDER else used.receiver
     declared = used.has_capability(holder, row.capability)
@@ -266,16 +297,16 @@ def _undeclared(message: Message) -> Verdict:
         return CannotTell("the capabilities of the %s" % holder)
     if declared:
         return KEPT
-    if message.kind == ERROR and message.error.get("code") != _METHOD_NOT_FOUND:
-        return None
     feature = row.capability.partition(".")[0]
     if message.kind == RESULT and feature != "logging" and not used.has_capability(holder, feature):
         return None
-    return Broken("%s, but the %s has not declared %s" % (used.method, holder, row.capability), party=used.sender,
-                  at=used)
+    lacking = row.capability if used.has_capability(holder, feature) else feature
+    return Broken("%s, but the %s has not declared %s" % (used.method, holder, row.capability),
+                  "capabilities." + lacking, used.sender, used)
 
 
-@rule("lifecycle.negotiated-capabilities", on=(NOTIFICATION, RESULT, ERROR), follows=_USE, scene="""
+@rule("lifecycle.negotiated-capabilities", on=(NOTIFICATION, RESULT, ERROR, FINISH), party=SENDER, follows=_USE,
+      scene="""
     on stdio 2025-06-18 server={"resources": {}}
     C #1 resources/list {}
     S #1 {"resources": [{"uri": "file:///a", "name": "a"}]}
@@ -284,20 +315,20 @@ def _undeclared(message: Message) -> Verdict:
   - C #2 resources/subscribe {"uri": "file:///a"}
   - S #2 !-32601 "Method not found"
 """)
-def negotiated_capabilities(message: Message) -> Verdict:
+def negotiated_capabilities(message: Union[Message, Connection]) -> Verdict:
     """A party uses a feature only if the one that has to declare its capability has done so."""
     return _undeclared(message)
 
 
-@rule("lifecycle.negotiated-capabilities-should", "roots.check-capability", on=(NOTIFICATION, RESULT, ERROR),
-      follows=_USE, scene="""
+@rule("lifecycle.negotiated-capabilities-should", "roots.check-capability", on=(NOTIFICATION, RESULT, ERROR, FINISH),
+      party=SENDER, follows=_USE, scene="""
     on stdio 2025-03-26 client={"sampling": {}}
   + S #1 sampling/createMessage {"messages": [], "maxTokens": 1}
   - S #1 roots/list
   + C #1 !-1 "User rejected sampling request"
   - C #1 !-32601 "Method not found"
 """)
-def negotiated_capabilities_should(message: Message) -> Verdict:
+def negotiated_capabilities_should(message: Union[Message, Connection]) -> Verdict:
     """A party should use a feature only if the one that has to declare its capability has done so, such as roots."""
     if message.revision is not None and message.revision.negotiated_only:
         return None  # there it must, and the other rule says so
@@ -313,5 +344,6 @@ def remember_early(message: Message) -> None:
             META_REVISION not in message.meta and (message.revision is None or message.revision.handshake)):
         early.first = message
     if session.initialize_result is not None and session.initialized is None and early.unready is None and (
-            session.id is not None and message.kind == REQUEST and message.sender == CLIENT and _is_work(message)):
+            session.id is not None or (message.connection.transport == "http+sse" and not session.mixed)) and (
+            message.kind == REQUEST and message.sender == CLIENT and _is_work(message)):
         early.unready = message

@@ -12,8 +12,8 @@ from ...observed import (
     ERROR, META_CAPABILITIES, META_CLIENT, META_REVISION, NOTIFICATION, REQUEST, RESULT, Message,
 )
 from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...values import labels_are_fit, name_is_fit, prefix_has_labels, shown, typed
 from .versioning import MISSING_CAPABILITY, speaks_modern
-from .words import labels_are_fit, name_is_fit, prefix_has_labels, shown, typed
 
 _INSIDE = "what moves a party is inside it; equal behaviour and other behaviour both prove nothing"
 

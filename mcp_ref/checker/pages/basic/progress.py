@@ -5,7 +5,7 @@ from typing import Any, Dict, Optional, Tuple
 from ...bounds import Bounds, Forgetful
 from ...observed import NOTIFICATION, REQUEST, RESULT, Message, id_key
 from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
-from .words import is_integer, typed
+from ...values import is_integer, typed
 
 UNDECIDED = {
     "progress.track-tokens": "a table inside the party; what it forgets shows as progress for unknown tokens",
@@ -67,8 +67,8 @@ def token_type(message: Message) -> Verdict:
     return KEPT if isinstance(token, str) or is_integer(token) else "the token is %s" % typed(token)
 
 
-@rule("progress.token-active", on=NOTIFICATION, method="notifications/progress", follows="progress.token-type",
-      scene="""
+@rule("progress.token-active", on=NOTIFICATION, method="notifications/progress",
+      follows=("progress.token-type", "session:progress.token-type"), scene="""
     on stdio 2025-06-18
     C #1 tools/call {"name": "slow", "_meta": {"progressToken": "p"}}
   + S notifications/progress {"progressToken": "p", "progress": 1}
@@ -121,6 +121,7 @@ def stops(message: Message) -> Verdict:
         return None
     if request.answer is not None and message.exchange is not None and (
             message.sender == "client" or message.exchange is not request.exchange) and (
+            message.sender == "client" or message.connection.transport != "http+sse") and (
             message.time - request.answered <= CROSSING):
         return CannotTell("which of response and notification was sent first: they came by different streams")
     return KEPT if request.answer is None else "the request #%s was answered before" % request.id

@@ -8,7 +8,7 @@ from ....methods import DISCOVER, INITIALIZE
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, NOISE, REQUEST, RESULT, Batch, Connection, Message
 from ...rules import BATCH, FINISH, KEPT, MESSAGE, PROCESS, Broken, CannotTell, Happening, Verdict, observe, rule
-from .words import is_object_text
+from ...values import is_object_text
 
 UNDECIDED = {
     "stdio.client-support": "which transports a product has is not in the trace of one session",

@@ -10,7 +10,7 @@ from ....revisions import HANDSHAKE_REVISIONS, NAMES
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, META_CAPABILITIES, META_REVISION, REQUEST, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
-from .words import is_dated, labels_are_fit, name_is_fit, prefix_has_labels, prefix_of, shown
+from ...values import is_dated, labels_are_fit, name_is_fit, prefix_has_labels, prefix_of, shown
 
 _INSIDE = "the versions that a client supports are inside it"
 
@@ -51,6 +51,8 @@ class Era:
         """Until when the last answer to `server/discover` holds."""
         self.opened = False
         """True once `initialize` had a result."""
+        self.unknown_discover: Optional[Message] = None
+        """The error that says that there is no `server/discover`, if the server had not yet shown its versions."""
 
 
 def speaks_modern(connection: Connection) -> bool:
@@ -247,7 +249,7 @@ def modern_only_initialize_error(subject: Any) -> Verdict:
     return KEPT if _VERSION.search(shown(subject.error, 4096)) else None
 
 
-@rule("discover.server-must", "version.base-required", on=(RESULT, ERROR), method=DISCOVER, scene="""
+@rule("discover.server-must", "version.base-required", on=(RESULT, ERROR, FINISH), method=(DISCOVER, ""), scene="""
     on stdio 2026-07-28
     C #1 tools/list {}
     S #1 {"tools": []}
@@ -255,14 +257,20 @@ def modern_only_initialize_error(subject: Any) -> Verdict:
   + S #2 {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
   - S #2 !-32601 "Method not found"
 """)
-def server_must(message: Message) -> Verdict:
+def server_must(subject: Any) -> Verdict:
     """A server answers `server/discover`."""
-    if message.kind == RESULT:
+    if isinstance(subject, Connection):
+        era = subject.state(Era)
+        return Broken("the method is not found", at=era.unknown_discover) if (
+            era.unknown_discover is not None and era.modern and not subject.http) else None
+    if subject.kind == RESULT:
         return KEPT
-    if message.error.get("code") != -32601:
+    if subject.error.get("code") != -32601:
         return None
-    return Broken("the method is not found") if speaks_modern(message.connection) else CannotTell(
-        "whether the server is of a revision without handshake")
+    if speaks_modern(subject.connection):
+        return Broken("the method is not found")
+    subject.connection.state(Era).unknown_discover = subject
+    return CannotTell("whether the server is of a revision without handshake")
 
 
 def _extensions(capabilities: Any) -> Dict[str, Any]:

@@ -12,6 +12,7 @@ from ...observed import ERROR, RESULT, Message
 from ...rounds import Question, answers, questions, round_of
 from ...rules import ANSWERED, ASKED, KEPT, OUTCOME, PROCESS, Broken, CannotTell, Happening, Verdict, rule
 from ...values import has_mask, masked, short, validators, violations
+from ..basic.lifecycle import UNDECLARED, declared_by_client
 from ..server.tools import succeeded
 
 UNDECIDED = {
@@ -55,7 +56,7 @@ _ASK = """
 """
 
 
-@rule("elicit.capability-init", on=RESULT, method=ELICIT, party=CLIENT, scene="""
+@rule("elicit.capability-init", on=RESULT, method=ELICIT, party=CLIENT, follows=UNDECLARED, scene="""
   + on stdio 2025-06-18 client={"elicitation": {}}
   - on stdio 2025-06-18 client={}
     S #7 elicitation/create """ + _FORM + """
@@ -63,12 +64,7 @@ _ASK = """
 """)
 def declared_at_first(message: Message) -> Verdict:
     """A client that answers a question has declared the capability elicitation."""
-    if message.sender != CLIENT:
-        return None
-    known = message.has_capability(CLIENT, "elicitation")
-    if known is None:
-        return CannotTell("the capabilities of the client")
-    return KEPT if known else Broken("an answer, and elicitation was not declared", "capabilities.elicitation")
+    return declared_by_client(message, "elicitation")
 
 
 def undeclared_answers(message: Message, method: str, capability: str) -> Verdict:
@@ -135,7 +131,8 @@ def supported(message: Message) -> Verdict:
         if known is None:
             return CannotTell("the capabilities of the client")
         if known and mode_of(question) in ("form", "url") and mode_of(question) not in known:
-            found.append(Broken("mode %s was not declared" % mode_of(question), question.where + ".mode"))
+            found.append(Broken("mode %s was not declared" % mode_of(question),
+                                "capabilities.elicitation." + mode_of(question)))
     return found or (KEPT if seen else None)
 
 
@@ -271,7 +268,8 @@ def faults_of_content(message: Message, question: Question, result: Mapping[str,
 _SCHEMA = _FORM.replace('"string"}}', '"integer"}}, "required": ["n"]')
 
 
-@rule("elicit.client-validates", "elicit.both-validate", on=ANSWERED, party=CLIENT, scene="""
+@rule("elicit.client-validates", "elicit.both-validate", on=ANSWERED, party=CLIENT,
+      follows=("schema.params", "elicit.form-params"), scene="""
     on stdio 2025-11-25 client={"elicitation": {}}
     S #7 elicitation/create """ + _SCHEMA + """
   + C #7 {"action": "accept", "content": {"n": 1}}

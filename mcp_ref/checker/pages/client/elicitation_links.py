@@ -148,7 +148,8 @@ def right_client(message: Message) -> Verdict:
     return Broken("the id is of a question to another client", "params.elicitationId")
 
 
-@rule("elicit.complete-id", on=NOTIFICATION, method=_COMPLETE, party=SERVER, scene=_NOTICE)
+@rule("elicit.complete-id", on=NOTIFICATION, method=_COMPLETE, party=SERVER, scene=_NOTICE,
+      follows="session:elicit.url-elicitation-id")
 def right_id(message: Message) -> Verdict:
     """The notification that a user has finished has the id of a question."""
     id, known = message.params.get("elicitationId"), message.connection.trace.state(Ids).asked

@@ -7,8 +7,8 @@ from ....methods import LIST_ROOTS, ROOTS_CHANGED
 from ....wiretrace import CLIENT
 from ...observed import ERROR, META_CAPABILITIES, NOTIFICATION, REQUEST, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
-from ..basic.lifecycle import sessions_of
-from ..basic.words import shown
+from ...values import shown
+from ..basic.lifecycle import UNDECLARED, declared_by_client, sessions_of
 
 UNDECIDED = {
     "roots.handle-changes": "what a server does with a change of the roots is inside it",
@@ -51,7 +51,8 @@ def _uris(message: Message) -> Iterator[str]:
                 yield uri
 
 
-@rule("roots.capability-init", on=(RESULT, NOTIFICATION), method=(LIST_ROOTS, ROOTS_CHANGED), party=CLIENT, scene="""
+@rule("roots.capability-init", on=(RESULT, NOTIFICATION), method=(LIST_ROOTS, ROOTS_CHANGED), party=CLIENT,
+      follows=UNDECLARED, scene="""
   + on stdio 2025-06-18 client={"roots": {}}
   - on stdio 2025-06-18 client={"sampling": {}}
     S #1 roots/list
@@ -59,12 +60,7 @@ def _uris(message: Message) -> Iterator[str]:
 """)
 def capability_init(message: Message) -> Verdict:
     """A client that has roots, or tells of their change, has declared so when the session began."""
-    if message.sender != CLIENT:
-        return None
-    declared = message.has_capability(CLIENT, "roots")
-    if declared is None:
-        return CannotTell("the capabilities of the client")
-    return KEPT if declared else Broken("%s, and roots was not declared" % message.method)
+    return declared_by_client(message, "roots")
 
 
 @rule("roots.capability-per-request", on=REQUEST, party=CLIENT, scene="""
@@ -117,6 +113,8 @@ def list_changed(subject: Any) -> Verdict:
 def _told(quiet: Message) -> Verdict:
     if not quiet.has_capability(CLIENT, "roots.listChanged"):
         return None
+    if not quiet.connection.recorded:
+        return CannotTell("what was lost in a gap")
     return Broken("the list differs from the one before, and nothing was told", "result.roots", at=quiet)
 
 

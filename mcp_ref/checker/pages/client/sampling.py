@@ -10,6 +10,7 @@ from ...observed import ERROR, REQUEST, RESULT, Message
 from ...rounds import Question, answers, questions
 from ...rules import ANSWERED, ASKED, KEPT, Broken, CannotTell, Verdict, rule
 from ...values import items, masked, members, short, validators, violations
+from ..basic.lifecycle import UNDECLARED, declared_by_client
 from .elicitation import INVALID_PARAMS, attempt, undeclared_answers
 
 UNDECIDED = {
@@ -37,7 +38,7 @@ def _ask(head: str, question: str, kept: str, broken: str) -> str:
 """ % (head, question, kept, broken)
 
 
-@rule("sampling.capability-init", on=RESULT, method=CREATE, party=CLIENT, scene="""
+@rule("sampling.capability-init", on=RESULT, method=CREATE, party=CLIENT, follows=UNDECLARED, scene="""
   + on stdio 2025-06-18 client={"sampling": {}}
   - on stdio 2025-06-18 client={}
     S #7 sampling/createMessage """ + _HELLO + """
@@ -45,12 +46,7 @@ def _ask(head: str, question: str, kept: str, broken: str) -> str:
 """)
 def declared_at_first(message: Message) -> Verdict:
     """A client that samples has declared the capability sampling."""
-    if message.sender != CLIENT:
-        return None
-    known = message.has_capability(CLIENT, "sampling")
-    if known is None:
-        return CannotTell("the capabilities of the client")
-    return KEPT if known else Broken("a sample, and sampling was not declared", "capabilities.sampling")
+    return declared_by_client(message, "sampling")
 
 
 @rule("sampling.capability-per-request", on=ANSWERED, party=CLIENT, scene=attempt(

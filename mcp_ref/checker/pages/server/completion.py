@@ -8,6 +8,7 @@ from ...bounds import Bounds, Forgetful
 from ...observed import ERROR, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, Verdict, observe, rule
 from ...values import has_mask, members, short
+from ..basic.lifecycle import UNDECLARED
 from .errorcodes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from .lists import declared, undeclared
 
@@ -25,7 +26,7 @@ _MOST = 5
 _PARAMS = '{"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": "x"}}'
 
 
-@rule("completion.capability", on=RESULT, method=_COMPLETE, scene=undeclared(
+@rule("completion.capability", on=RESULT, method=_COMPLETE, follows=UNDECLARED, scene=undeclared(
     "completions", _COMPLETE, _PARAMS, '{"completion": {"values": []}}'))
 def has_capability(message: Message) -> Verdict:
     """A server that completes has declared the capability completions."""

@@ -71,7 +71,8 @@ def completion_internal(message: Message) -> Verdict:
 
 def _not_found(message: Message) -> Verdict:
     code, text = code_and_text(message)
-    if message.revision is None or code == METHOD_NOT_FOUND or _NO_RESOURCE.search(text) is None:
+    serves = message.has_capability(SERVER, "resources")
+    if message.revision is None or (code == METHOD_NOT_FOUND and not serves) or _NO_RESOURCE.search(text) is None:
         return None
     uri = message.request.params.get("uri") if message.request is not None else None
     if isinstance(uri, str) and lists(message.session).items["resources/list"].get(uri) is not None:
@@ -96,7 +97,7 @@ def not_found_older(message: Message) -> Verdict:
     return _not_found(message)
 
 
-@rule("resources.not-found-32602", on=ERROR, method="resources/read", reading=_WORDS,
+@rule("resources.not-found-32602", on=ERROR, method="resources/read", reading=_WORDS, follows="errors.*",
       scene=_MISSING % ("2026-07-28", -32602))
 def not_found(message: Message) -> Verdict:
     """A resource that does not exist is answered with the code of invalid params."""
@@ -129,7 +130,7 @@ _PROMPTS = """
 """
 
 
-@rule("prompts.invalid-name", on=ERROR, method="prompts/get", scene=_PROMPTS + """
+@rule("prompts.invalid-name", on=ERROR, method="prompts/get", follows="errors.*", scene=_PROMPTS + """
     C #2 prompts/get {"name": "q"}
   + S #2 !-32602 "Unknown prompt"
   - S #2 !-32603 "Unknown prompt"

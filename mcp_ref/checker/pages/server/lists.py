@@ -10,6 +10,7 @@ from ....wiretrace import SERVER
 from ...listed import FEATURES, NOTICES, Listing
 from ...observed import ERROR, NOTIFICATION, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
+from ..basic.lifecycle import UNDECLARED
 from ..basic.subscriptions import Subscriptions
 from ..basic.versioning import Era
 
@@ -61,7 +62,7 @@ def undeclared(feature: str, method: str, params: str, result: str) -> str:
     return _UNDECLARED % {"feature": feature, "method": method, "params": params, "result": result}
 
 
-@rule("tools.capability", on=RESULT, method=("tools/list", "tools/call"),
+@rule("tools.capability", on=RESULT, method=("tools/list", "tools/call"), follows=UNDECLARED,
       scene=undeclared("tools", "tools/list", "", '{"tools": []}'))
 def tools_capability(message: Message) -> Verdict:
     """A server that lists or calls tools has declared the capability tools."""
@@ -70,13 +71,13 @@ def tools_capability(message: Message) -> Verdict:
 
 @rule("resources.capability", on=RESULT, method=(
     "resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "resources/unsubscribe"),
-    scene=undeclared("resources", "resources/list", "", '{"resources": []}'))
+    follows=UNDECLARED, scene=undeclared("resources", "resources/list", "", '{"resources": []}'))
 def resources_capability(message: Message) -> Verdict:
     """A server that lists, reads or watches resources has declared the capability resources."""
     return declared(message, "resources", message.method)
 
 
-@rule("prompts.capability-init", on=RESULT, method=("prompts/list", "prompts/get"), scene="""
+@rule("prompts.capability-init", on=RESULT, method=("prompts/list", "prompts/get"), follows=UNDECLARED, scene="""
   + on stdio 2025-06-18 server={"prompts": {}}
   - on stdio 2025-06-18 server={}
     C #1 prompts/list
@@ -87,7 +88,7 @@ def prompts_capability_init(message: Message) -> Verdict:
     return declared(message, "prompts", message.method)
 
 
-@rule("prompts.capability-discover", on=RESULT, method=("prompts/list", "prompts/get"),
+@rule("prompts.capability-discover", on=RESULT, method=("prompts/list", "prompts/get"), follows=UNDECLARED,
       scene=undeclared("prompts", "prompts/list", "", '{"prompts": []}'))
 def prompts_capability_discover(message: Message) -> Verdict:
     """A server that lists or gets prompts has declared the capability prompts in its answer to `server/discover`."""

@@ -7,9 +7,10 @@ from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...values import shown, typed
+from ..basic.lifecycle import UNDECLARED
 from ..basic.progress import FLOOD, flooded
 from ..basic.versioning import Era, speaks_modern
-from ..basic.words import shown, typed
 
 _CAUSE = "the cause of an error is inside the server; its text would only be guessed at"
 
@@ -31,7 +32,7 @@ class Logs:
         self.rates: "Forgetful[Any, Tuple[float, int]]" = Forgetful(1)
 
 
-@rule("logging.capability", on=NOTIFICATION, method=LOG_MESSAGE, scene="""
+@rule("logging.capability", on=NOTIFICATION, method=LOG_MESSAGE, follows=UNDECLARED, scene="""
   + on stdio 2025-06-18 server={"logging": {}}
   - on stdio 2025-06-18 server={"tools": {}}
     S notifications/message {"level": "info", "data": "ready"}
@@ -46,7 +47,7 @@ def capability(message: Message) -> Verdict:
     stateless = message.revision is not None and message.revision.stateless
     if not declared and stateless and message.time > message.connection.state(Era).fresh_until:
         return CannotTell("the capabilities of the server now: they may have changed since it has told them")
-    return KEPT if declared else "a log message, and logging was not declared"
+    return KEPT if declared else Broken("a log message, and logging was not declared", "capabilities.logging")
 
 
 def _refusal(message: Message, level: Any) -> Verdict:

@@ -5,9 +5,9 @@ from typing import Dict, NamedTuple, Tuple, Union
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import LISTS, cursor_of, lists
-from ...observed import ERROR, REQUEST, RESULT, Connection, Message
+from ...observed import ERROR, ODD, REQUEST, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, MESSAGE, PROCESS, Broken, CannotTell, Happening, Verdict, observe, rule
-from ...values import masked, short
+from ...values import masked, members, short
 
 UNDECIDED = {
     "pagination.no-fixed-size": "what a client assumes shows only if it leaves out pages, which it may do anyhow",
@@ -22,6 +22,8 @@ _AT_ONCE = 1.0
 _SETTLED = 5.0
 """Seconds after which a client that has followed each cursor of a list would have followed the last one."""
 
+_MEMBERS = 10
+"""Members of a message that are looked at: one of JSON-RPC has no more than five."""
 ISSUED, UNISSUED, UNKNOWN = "issued", "unissued", "unknown"
 
 
@@ -39,6 +41,10 @@ class Cursors:
         self.issued: "Forgetful[Tuple[str, str], int]" = Forgetful(Bounds().entries)
         self.listed: Dict[str, None] = {}
         """The methods that were asked for a first page."""
+        self.stray: "Forgetful[str, None]" = Forgetful(Bounds().entries)
+        """The cursors in responses that are none, or to which no request for a list is known."""
+        self.lost = False
+        """True once a message of a server was no message: a cursor may have been in it."""
 
 
 class Pages:
@@ -52,6 +58,21 @@ class Pages:
         """The cursors that were given in this session."""
 
 
+@observe(on=MESSAGE)
+def note_stray(message: Message) -> None:
+    """Note a cursor that came in a message which is no result of a list: a client may have known it for one."""
+    listed = message.kind == RESULT and message.method in LISTS and isinstance(message.data["result"], dict)
+    if message.kind == REQUEST or listed:
+        return
+    known = message.connection.trace.state(Cursors)
+    unread = message.kind == ODD or ("result" in message.data and message.method in LISTS)
+    known.lost = known.lost or (message.sender == SERVER and unread)
+    for value in list(message.data.values())[:_MEMBERS]:
+        cursor = members(value).get("nextCursor")
+        if isinstance(cursor, str):
+            known.stray[cursor] = None
+
+
 @observe(on=MESSAGE, method=_METHODS)
 def note_cursor(message: Message) -> None:
     """Note in a request whether its cursor was issued, and in a result the cursor that it issues."""
@@ -61,6 +82,7 @@ def note_cursor(message: Message) -> None:
         if isinstance(cursor, str):
             known.issued[message.method, cursor] = message.index
             message.session.state(Pages).issued[message.method, cursor] = None
+        known.lost = known.lost or not isinstance(cursor, (str, type(None)))
         return
     cursor = cursor_of(message)
     if message.kind != REQUEST or message.sender != CLIENT:
@@ -69,7 +91,8 @@ def note_cursor(message: Message) -> None:
         known.listed[message.method] = None
     elif (message.method, cursor) in known.issued:
         message.notes["cursor"] = ISSUED
-    elif masked(cursor) or known.issued.forgot or not message.session.from_start or (
+    elif masked(cursor) or known.issued.forgot or cursor in known.stray or known.lost or (
+            message.connection.noise[SERVER]) or not message.session.from_start or (
             message.session.stateless is not False and message.method not in known.listed):
         message.notes["cursor"] = UNKNOWN
     else:

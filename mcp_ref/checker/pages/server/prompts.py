@@ -5,13 +5,14 @@ codes of errors (`errorcodes`).
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, NOTIFICATION, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ..basic.lifecycle import UNDECLARED
 
 UNDECIDED = {
     "prompts.client-pagination": "a client that stops after a page may have what it wanted",
 }
 
 
-@rule("prompts.respect-capabilities", on=(ERROR, NOTIFICATION), follows="lifecycle.*", scene="""
+@rule("prompts.respect-capabilities", on=(ERROR, NOTIFICATION), follows=("lifecycle.*", UNDECLARED), scene="""
   + on stdio 2026-07-28 server={"prompts": {"listChanged": true}}
   - on stdio 2026-07-28 server={"prompts": {}}
     C #1 server/discover
@@ -26,11 +27,13 @@ def respects(message: Message) -> Verdict:
     listing = message.kind == NOTIFICATION
     if message.sender != SERVER:
         return None
-    capability = "prompts.listChanged" if listing else "prompts"
+    any_prompts = message.has_capability(SERVER, "prompts")
+    capability = "prompts.listChanged" if listing and any_prompts else "prompts"
     known = message.has_capability(SERVER, capability)
     if known is None:
         return CannotTell("the capabilities of the server")
     if known:
         return KEPT
     # A request is judged with its refusal: a server that serves it has forgotten to declare it, which is another rule.
-    return Broken("%s was not declared" % capability, "method", *(() if listing else (CLIENT, message.request)))
+    return Broken("%s was not declared" % capability, "capabilities." + capability,
+                  *(() if listing else (CLIENT, message.request)))

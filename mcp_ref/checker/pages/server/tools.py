@@ -13,6 +13,7 @@ from ...listed import Listing, lists, new_items
 from ...observed import ERROR, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, rule
 from ...values import has_mask, items, masked, members, short, validators, violations
+from ..basic.lifecycle import UNDECLARED
 
 UNDECIDED = {
     "tools.errors-in-result": "whether an error comes from the tool or from the server shows in its text only, and the "
@@ -116,6 +117,13 @@ def _refused(instance: Any, keyword: str, kind: Any) -> bool:
         keyword == "type" and isinstance(instance, (dict, list)) and kind in ("string", "number", "integer", "boolean"))
 
 
+def _lacks(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Return whether a required member is missing that has no default: a server may fill in one that has."""
+    known = members(schema.get("properties"))
+    return any(isinstance(name, str) and name not in members(value) and "default" not in members(known.get(name))
+               for name in items(schema.get("required")))
+
+
 _TWO = {each: '{"name": "%s", "inputSchema": {"type": "object"}}' % each for each in "ab"}
 _NAMED = """
     on stdio 2025-11-25
@@ -190,13 +198,16 @@ def validates_inputs(message: Message) -> Verdict:
         return None
     if not wrong or not succeeded(message) or message.kind == ERROR:
         return KEPT
-    for each in wrong:
-        schema = members(tool.get("inputSchema"))
+    whole = members(tool.get("inputSchema"))
+    for each in wrong if whole.get("type") == "object" else ():
+        schema = whole
         for step in each.schema_path[:-1]:
             schema = members(schema.get(step)) if isinstance(step, str) else {}
         value: Any = arguments
         for step in each.path:
             value = value[step]
+        if each.keyword == "required" and not _lacks(value, schema):
+            continue
         if len(each.path) <= 1 and _refused(value, each.keyword, schema.get("type")):
             return Broken("the call succeeds though %s" % short(each.about("arguments"), 80), "params.arguments")
     return None
@@ -216,7 +227,7 @@ _FORECAST = """
 @rule("tools.output-schema-conform", on=RESULT, method=_CALL, scene=_FORECAST)
 def conforms(message: Message) -> Verdict:
     """The structured content of a tool that has an output schema is there, and fits it."""
-    if not succeeded(message) or message.revision is None:
+    if not succeeded(message) or message.revision is None or not isinstance(message.data["result"], dict):
         return None
     request = message.request
     if request is not None and _LIST not in lists(message.session).complete:
@@ -233,7 +244,7 @@ def conforms(message: Message) -> Verdict:
     return KEPT if checks else None
 
 
-@rule("tools.structured-text-fallback", on=RESULT, method=_CALL,
+@rule("tools.structured-text-fallback", on=RESULT, method=_CALL, follows="tools.output-schema-conform",
       reading="the text may be that of the only member of the content, or any text where an array is allowed", scene="""
     on stdio 2025-06-18
     C #1 tools/call {"name": "t", "arguments": {}}
@@ -244,8 +255,11 @@ def has_fallback(message: Message) -> Verdict:
     """Structured content is there as text, too."""
     if "structuredContent" not in message.result or not succeeded(message) or message.revision is None:
         return None
-    value = message.result["structuredContent"]
-    texts = [block["text"] for block in items(message.result.get("content"))
+    value, content = message.result["structuredContent"], message.result.get("content")
+    if not isinstance(content, list) or any(
+            members(block).get("type") == "text" and not isinstance(block.get("text"), str) for block in content):
+        return None  # there may be a text in what breaks its definition
+    texts = [block["text"] for block in content
              if isinstance(block, dict) and isinstance(block.get("text"), str)]
     if not texts:
         return Broken("structured content, and no text", "result.content")
@@ -265,7 +279,7 @@ def _says(text: str, wanted: List[Any]) -> bool:
         return text in wanted
 
 
-@rule("tools.embedded-resources-capability", on=RESULT, method=_CALL, scene="""
+@rule("tools.embedded-resources-capability", on=RESULT, method=_CALL, follows=UNDECLARED, scene="""
   + on stdio 2025-06-18 server={"tools": {}, "resources": {}}
   - on stdio 2025-06-18 server={"tools": {}}
     C #1 tools/call {"name": "t", "arguments": {}}
@@ -278,7 +292,7 @@ def embeds(message: Message) -> Verdict:
     known = message.has_capability(SERVER, "resources")
     if known is None:
         return CannotTell("the capabilities of the server")
-    return KEPT if known else Broken("an embedded resource, and resources was not declared", "result.content")
+    return KEPT if known else Broken("an embedded resource, and resources was not declared", "capabilities.resources")
 
 
 _ORDER = """

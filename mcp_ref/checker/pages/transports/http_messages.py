@@ -285,7 +285,8 @@ def content_type(exchange: Exchange) -> Verdict:
     return Broken("%d with %s" % (exchange.status, exchange.media_type[:60] or "no media type"), "Content-Type")
 
 
-@rule("http.method-not-found-404", on=ERROR, party="server", needs="http", scene="""
+@rule("http.method-not-found-404", on=ERROR, party="server", needs="http",
+      follows=("resources.not-found-32602", "prompts.invalid-name"), scene="""
     on http 2026-07-28
     C #1 tools/list {}
     S #1 {"tools": []}

@@ -99,7 +99,7 @@ def no_server_requests(message: Message) -> Verdict:
     return "the request %s" % message.method[:60] if message.kind == REQUEST else KEPT
 
 
-@rule("http.get-unrelated", on=NOTIFICATION, method="notifications/progress", needs="http", scene="""
+@rule("http.get-unrelated", on=NOTIFICATION, method="notifications/progress", needs="http", spoils=True, scene="""
     on http 2025-06-18
     C [3] #1 tools/call {"name": "slow", "_meta": {"progressToken": "a"}}
     S [3] stream
@@ -139,7 +139,7 @@ def get_no_response(message: Message) -> Verdict:
     return None if is_resumed(exchange) or message.id is None else "a response on the stream of a GET"
 
 
-@rule("http.no-broadcast", on=REQUEST, party="server", needs="http", scene="""
+@rule("http.no-broadcast", on=REQUEST, party="server", needs="http", spoils=True, scene="""
     on http 2025-06-18
     C [3] GET /mcp {"Accept": "text/event-stream"}
     S [3] stream
