@@ -131,9 +131,9 @@ class Rule(NamedTuple):
     scene: str
     follows: Tuple[str, ...]
     """Ids of rules, or ``area.*``: a violation of one of them at the same message, its request or its exchange is the
-    cause of this one. With ``session:`` before it, a violation anywhere in the session; with ``same:``, one anywhere in
-    it about the same member; with ``here:``, one at the same message only, about the same member or one in or around
-    it. ``here:*`` is any rule that is not itself content with any cause at its message."""
+    cause of this one. With ``session:`` before it, a violation anywhere in the session; with ``same:``, one of the same
+    party anywhere in it about the same member; with ``here:``, one at the same message only, about the same member or
+    one in or around it. ``here:*`` is any rule that is not itself content with any cause at its message."""
     needs: FrozenSet[str]
     """Names of `wiretrace.RECORDED` without which the rule cannot tell."""
     ranks: FrozenSet[int]

@@ -3,7 +3,7 @@
 Versions are judged in `mcp_ref.checker.pages.basic.versioning`.
 """
 
-from typing import List, Optional, Union
+from typing import Dict, List, Optional, Union
 
 from ....methods import NOTIFICATION as A_NOTIFICATION
 from ....methods import LOG_MESSAGE, SENDER, known_since, lookup
@@ -34,6 +34,13 @@ class Early:
         self.unready: Optional[Message] = None
         self.told = False
         """True once the client was said to have gone on too early: what it does then is no other fault."""
+
+
+class Served:
+    """The features that a party has served though it has not declared them: who asks for more of it knows that."""
+
+    def __init__(self) -> None:
+        self.features: Dict[str, None] = {}
 
 
 @rule("lifecycle.init-first", on=(REQUEST, FINISH), method=("initialize", ""), party=SENDER, always=True, scene="""
@@ -271,6 +278,8 @@ def declared_by_client(message: Message, capability: str) -> Verdict:
     known = message.has_capability(CLIENT, capability)
     if known is None:
         return CannotTell("the capabilities of the client")
+    if not known:
+        message.session.state(Served).features[capability] = None
     return KEPT if known else Broken("%s by a client that has not declared %s" % (message.method, capability),
                                      "capabilities." + capability)
 
@@ -298,9 +307,11 @@ def _undeclared(message: Union[Message, Connection]) -> Verdict:
     if declared:
         return KEPT
     feature = row.capability.partition(".")[0]
-    if message.kind == RESULT and feature != "logging" and not used.has_capability(holder, feature):
-        return None
     lacking = row.capability if used.has_capability(holder, feature) else feature
+    if message.kind == RESULT and feature != "logging" and lacking == feature:
+        return None
+    if feature in used.session.state(Served).features and holder != used.sender:
+        return None
     return Broken("%s, but the %s has not declared %s" % (used.method, holder, row.capability),
                   "capabilities." + lacking, used.sender, used)
 

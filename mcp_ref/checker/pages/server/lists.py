@@ -10,7 +10,7 @@ from ....wiretrace import SERVER
 from ...listed import FEATURES, NOTICES, Listing
 from ...observed import ERROR, NOTIFICATION, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
-from ..basic.lifecycle import UNDECLARED
+from ..basic.lifecycle import UNDECLARED, Served
 from ..basic.subscriptions import Subscriptions
 from ..basic.versioning import Era
 
@@ -44,6 +44,7 @@ def declared(message: Message, feature: str, what: str) -> Verdict:
         return KEPT
     if stale(message):
         return STALE
+    message.session.state(Served).features[feature] = None
     return Broken("%s succeeds, and %s was not declared" % (what, feature), "capabilities." + feature)
 
 

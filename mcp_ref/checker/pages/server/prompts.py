@@ -5,7 +5,7 @@ codes of errors (`errorcodes`).
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, NOTIFICATION, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
-from ..basic.lifecycle import UNDECLARED
+from ..basic.lifecycle import UNDECLARED, Served
 
 UNDECIDED = {
     "prompts.client-pagination": "a client that stops after a page may have what it wanted",
@@ -34,6 +34,8 @@ def respects(message: Message) -> Verdict:
         return CannotTell("the capabilities of the server")
     if known:
         return KEPT
+    if not listing and "prompts" in message.session.state(Served).features:
+        return None
     # A request is judged with its refusal: a server that serves it has forgotten to declare it, which is another rule.
     return Broken("%s was not declared" % capability, "capabilities." + capability,
                   *(() if listing else (CLIENT, message.request)))
