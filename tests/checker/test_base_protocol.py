@@ -106,10 +106,13 @@ SILENT = {
     """,
     "the progress of a task after its request was answered": """
         on stdio 2025-11-25 server={"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}
+        C #9 tools/list
+        S #9 {"tools": [{"name": "slow", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}}]}
         C #1 tools/call {"name": "slow", "arguments": {}, "task": {}, "_meta": {"progressToken": 1}}
-        S #1 {"task": {"taskId": "t", "status": "working", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": \
-"2026-01-01T00:00:00Z", "ttl": null}}
-        S notifications/progress {"progressToken": 1, "progress": 1}
+        S #1 {"task": {"taskId": "786512e2-9e0d-44bd", "status": "working", "createdAt": "2026-01-01T00:00:00Z", \
+"lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 60000}}
+        S notifications/progress {"progressToken": 1, "progress": 1, \
+"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "786512e2-9e0d-44bd"}}}
     """,
     "a server of an older revision that takes a request of the newest for its own": """
         on stdio 2026-07-28

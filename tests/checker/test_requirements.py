@@ -14,7 +14,7 @@ from tests.meta.facts import ROOT, SPEC, missing
 load()
 LIST = ROOT.parent / "shared" / "observer.tsv"
 DECIDED = {each for rule in RULES.values() for each in (rule.id, *rule.also)}
-NOT_YET = {"tasks", "tasks-ext", "skills", "apps"}
+NOT_YET = {"tasks-ext", "skills", "apps"}
 """Areas whose rules come later."""
 
 _ELSEWHERE = "a client may have an id from elsewhere, and does not say so"
@@ -51,6 +51,9 @@ DIFFERENT = {
     "schema.unsupported-dialect-error": _REFUSAL, "stateless.no-connection-affinity": _REFUSAL,
     "stdio.fallback-any-error": _HISTORY, "stdio.modern-client-probe": _HISTORY,
     "stdio.restart": "whether anybody still wanted the server is not on the wire",
+    "tasks.http-compliance": "it repeats the page of Streamable HTTP, whose rules judge messages of tasks like others",
+    "tasks.messages-any-stream": _REASON, "tasks.no-reliance-on-notification": _REASON,
+    "tasks.list-pagination": _LIMIT, "tasks.requestor-track": _ELSEWHERE,
     "stdio.shutdown-force": "how long the client was there after it closed the input is not on the wire",
 }
 """Rows that the list takes for decidable in part, and for which no observation is worth a finding, each with the

@@ -79,13 +79,13 @@ LEGAL = {
         S #2 {"content": [], "isError": true}
     """,
     "a task in place of the result": """
-        on stdio 2025-11-25
+        on stdio 2025-11-25 server={"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}
         C #1 tools/list
-        S #1 {"tools": [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object", \
-            "required": ["a"]}}]}
+        S #1 {"tools": [{"name": "t", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}, \
+            "outputSchema": {"type": "object", "required": ["a"]}}]}
         C #2 tools/call {"name": "t", "task": {}}
-        S #2 {"task": {"taskId": "1", "status": "working", "createdAt": "2026-01-01T00:00:00Z", \
-            "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": null}}
+        S #2 {"task": {"taskId": "786512e2-9e0d-44bd", "status": "working", "createdAt": "2026-01-01T00:00:00Z", \
+            "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 60000}}
     """,
     "a server that converts what it gets": """
         on stdio 2025-06-18

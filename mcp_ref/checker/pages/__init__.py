@@ -7,7 +7,7 @@ and `client` those of what each party offers.
 from pkgutil import iter_modules
 from typing import Tuple
 
-GROUPS = ("basic", "transports", "auth", "server", "client")
+GROUPS = ("basic", "tasks", "transports", "auth", "server", "client")
 NAMES: Tuple[str, ...] = tuple("%s.%s" % (group, module.name) for group in GROUPS for module in sorted(
     iter_modules(["%s/%s" % (place, group) for place in __path__]), key=lambda module: module.name))
 """The modules that declare rules."""

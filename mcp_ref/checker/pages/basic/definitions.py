@@ -85,7 +85,8 @@ def _result_decoder(message: Message, row: Method, revision: Revision) -> Option
         wanted = row.other if row.other == INPUT_REQUIRED else None
     elif kind != "complete":
         return None
-    elif row.other is not None and row.other != INPUT_REQUIRED and "task" in message.result:
+    elif row.other is not None and row.other != INPUT_REQUIRED and "task" in message.result and (
+            message.request is not None and "task" in message.request.params):
         wanted = row.other
     if wanted is None:
         return None

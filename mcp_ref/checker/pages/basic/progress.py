@@ -68,7 +68,7 @@ def token_type(message: Message) -> Verdict:
 
 
 @rule("progress.token-active", on=NOTIFICATION, method="notifications/progress",
-      follows=("progress.token-type", "session:progress.token-type"), scene="""
+      follows=("progress.token-type", "session:progress.token-type", "tasks.progress-same-token"), scene="""
     on stdio 2025-06-18
     C #1 tools/call {"name": "slow", "_meta": {"progressToken": "p"}}
   + S notifications/progress {"progressToken": "p", "progress": 1}

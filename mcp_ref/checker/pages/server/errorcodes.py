@@ -33,7 +33,8 @@ def code_and_text(message: Message) -> "tuple[Any, str]":
     return message.error.get("code"), text if isinstance(text, str) else ""
 
 
-def _internal(message: Message) -> Verdict:
+def internal(message: Message) -> Verdict:
+    """Judge an error by its text: one that speaks of an internal error has the code for it."""
     code, text = code_and_text(message)
     if _INTERNAL.search(text) is None:
         return None
@@ -52,21 +53,21 @@ _FAILS = """
     "resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "resources/unsubscribe"))
 def resources_internal(message: Message) -> Verdict:
     """An internal error of a method of resources has the code of internal errors."""
-    return _internal(message)
+    return internal(message)
 
 
 @rule("prompts.internal-error", on=ERROR, party=SERVER, reading=_WORDS, scene=_FAILS % "prompts/list",
       method=("prompts/list", "prompts/get"))
 def prompts_internal(message: Message) -> Verdict:
     """An internal error of a method of prompts has the code of internal errors."""
-    return _internal(message)
+    return internal(message)
 
 
 @rule("completion.internal-error", on=ERROR, party=SERVER, reading=_WORDS, method="completion/complete",
       scene=_FAILS % (_COMPLETE % "p"))
 def completion_internal(message: Message) -> Verdict:
     """An internal error of completion has the code of internal errors."""
-    return _internal(message)
+    return internal(message)
 
 
 def _not_found(message: Message) -> Verdict:

@@ -15,6 +15,8 @@ UNDECIDED = {
 }
 
 _METHODS = tuple(LISTS)
+TASKS = "tasks/list"
+"""The list that either party may have; its rules are with those of tasks."""
 _STABLE = 60.0
 """Seconds for which a cursor that has led to a page counts as usable: nothing says how long it has to be."""
 _AT_ONCE = 1.0
@@ -73,7 +75,7 @@ def note_stray(message: Message) -> None:
             known.stray[cursor] = None
 
 
-@observe(on=MESSAGE, method=_METHODS)
+@observe(on=MESSAGE, method=(*_METHODS, TASKS))
 def note_cursor(message: Message) -> None:
     """Note in a request whether its cursor was issued, and in a result the cursor that it issues."""
     known = message.connection.trace.state(Cursors)
@@ -85,7 +87,7 @@ def note_cursor(message: Message) -> None:
         known.lost = known.lost or not isinstance(cursor, (str, type(None)))
         return
     cursor = cursor_of(message)
-    if message.kind != REQUEST or message.sender != CLIENT:
+    if message.kind != REQUEST or (message.sender != CLIENT and message.method != TASKS):
         return
     if cursor is None:
         known.listed[message.method] = None

@@ -1,0 +1,219 @@
+"""Rules of `tasks/result`, and of the errors of what is asked about tasks
+[2025-11-25 basic/utilities/tasks §Result Retrieval], [2025-11-25 basic/utilities/tasks §Error Handling].
+"""
+
+import re
+from typing import Any, Optional
+
+from ....codec import DecodeError, decoder
+from ....methods import lookup, result_class
+from ...observed import ERROR, RESULT, Message
+from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...values import at, masked, members, short
+from ..server.errorcodes import code_and_text, internal
+from .known import (
+    ABOUT_ONE, CANCEL, DONE, FETCH, GET, ID, LIST, OPERATIONS, RELATED, Known, created, is_later, known, payload,
+    related, report, same_requestor, target,
+)
+
+_INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
+_EARLY = re.compile(
+    r"not (?:yet )?(?:ready|complete|completed|done|finished|available)|still (?:working|running|in progress|pending)"
+    r"|has(?: not|n't) (?:completed|finished|ended)|in progress|non-terminal", re.IGNORECASE)
+_GONE = re.compile(
+    r"\btask\b.{0,80}(?:not found|does not exist|doesn't exist|not exist|expired|unknown)"
+    r"|(?:unknown|no such|invalid|nonexistent) task\b", re.IGNORECASE | re.DOTALL)
+_WORDS = "the cause is read off the text of the error"
+_FOUND = created() + """
+    C #3 tasks/get {"taskId": "%s"}
+    S #3 %s
+    C #4 tasks/result {"taskId": "%s"}
+  + S #4 %s
+  - S #4 %s
+"""
+_NO_TASK = '!-32602 "Task not found"'
+
+
+def _ended(message: Message, *statuses: str) -> Optional[Known]:
+    """Return the task of a response to `tasks/result` that had reported its end before it was asked."""
+    task = known(message, target(message))
+    if task is None or task.terminal is None or not is_later(message, task.terminal):
+        return None
+    return task if task.status in statuses else None
+
+
+def _is_report(message: Message) -> bool:
+    """Return True for a result that describes a task, and is no result of a tool, of a sample or of a form."""
+    said = members(message.result.get("task")) or message.result
+    return "taskId" in said and "status" in said and not {"content", "role", "action"} & set(said)
+
+
+def _lost(message: Message, task: Known) -> Verdict:
+    """Judge an error that says that a task is not there, though it has to be."""
+    if not task.kept_until(message.time) or not same_requestor(message, task):
+        return CannotTell("whether the task was still kept")
+    return Broken("the task has %s, but: %s" % (task.status, short(code_and_text(message)[1])), "error")
+
+
+@rule("tasks.result-terminal", on=(RESULT, ERROR), method=FETCH,
+      scene=_FOUND % (ID, report("completed"), ID, DONE, _NO_TASK))
+def result_terminal(message: Message) -> Verdict:
+    """After the end of a task `tasks/result` is answered at once with what its request has come to."""
+    task = _ended(message, "completed", "failed", "cancelled")
+    if task is None:
+        return None
+    if message.kind == RESULT:
+        return Broken("a report of the task", "result") if _is_report(message) else KEPT
+    code, text = code_and_text(message)
+    if _EARLY.search(text):
+        return Broken("the task has ended, but: %s" % short(text), "error")
+    if code == _INVALID_PARAMS and _GONE.search(text):
+        return _lost(message, task)
+    return KEPT if task.status != "completed" else None
+
+
+@rule("tasks.result-success", on=(RESULT, ERROR), method=FETCH, follows="tasks.result-terminal",
+      scene=_FOUND % (ID, report("completed"), ID, DONE, '!-32603 "The result cannot be told"'))
+def result_success(message: Message) -> Verdict:
+    """The result of a task that has completed is a result, no error."""
+    task = _ended(message, "completed")
+    if task is None:
+        return None
+    if message.kind == RESULT:
+        return KEPT
+    code = message.error.get("code")
+    if code == _INVALID_PARAMS and not task.kept_until(message.time):
+        return CannotTell("whether the task was still kept")
+    if not same_requestor(message, task):
+        return CannotTell("whether it is asked for by whom the task belongs to")
+    return Broken("error %s, and the task has completed" % short(code), "error")
+
+
+@rule("tasks.result-error", on=(RESULT, ERROR), method=FETCH, follows="tasks.result-terminal", scene=_FOUND % (
+    ID, report("failed", more={"statusMessage": "The disk is full"}), ID, '!-32603 "The disk is full"', DONE))
+def result_error(message: Message) -> Verdict:
+    """The result of a task that has failed is the error of its request, each time the same."""
+    task = _ended(message, "failed")
+    if task is None:
+        return None
+    if message.kind == RESULT:
+        fine = message.result.get("isError") is True or _is_report(message)
+        return KEPT if fine else Broken("a result, and the task has failed", "result")
+    code = message.error.get("code")
+    if task.payload is not None and task.payload != payload(message) and _GONE.search(
+            code_and_text(message)[1]) is None:
+        return Broken("error %s; the answer before was %s" % (
+            short(code), "a result" if task.payload[0] == RESULT else "error %s" % short(task.payload[1])), "error")
+    return KEPT
+
+
+@rule("tasks.result-exact", on=RESULT, method=FETCH, follows=("tasks.result-terminal", "tasks.result-blocks"),
+      scene=_FOUND % (ID, report("completed"), ID, DONE, DONE.replace('"content": []', '"result": {"content": []}')))
+def result_exact(message: Message) -> Verdict:
+    """The result of a task is what its request would have had without a task: the same members, and each time."""
+    task = known(message, target(message))
+    if task is None or task.request is None or message.revision is None:
+        return None
+    fault = _misfit(message, task.request)
+    if fault is not None:
+        return fault
+    if task.payload is not None and task.payload[0] == RESULT and task.payload != payload(message):
+        return Broken("another result than before", "result")
+    return KEPT
+
+
+def _misfit(message: Message, asked: Message) -> Optional[Broken]:
+    row = lookup(asked.method, message.revision) if message.revision is not None else None
+    if row is None or row.result is None or message.revision is None:
+        return None
+    try:
+        decoder(result_class(row), message.revision)(message.data.get("result"), "result")
+    except DecodeError as error:
+        if not masked(at({"result": message.data.get("result")}, error.location)):
+            return Broken("%s: expected %s, got %s (a result of %s)" % (
+                short(error.path), short(error.expected), short(error.got), asked.method), error.path[:100])
+    except RecursionError:
+        pass
+    return None
+
+
+_WAITS = created() + """
+    C #3 tasks/result {"taskId": "%s"}
+  - S #3 %s
+    C #4 tasks/get {"taskId": "%s"}
+    S #4 %s
+  + S #3 %s
+"""
+
+
+@rule("tasks.result-blocks", on=(RESULT, ERROR), method=(FETCH, GET), scene=_WAITS % (ID, DONE, ID, report(), DONE))
+def result_blocks(message: Message) -> Verdict:
+    """The answer to `tasks/result` waits for the end of the task."""
+    task = known(message, target(message))
+    if task is None:
+        return None
+    if message.method == FETCH:
+        text = code_and_text(message)[1]
+        if message.kind == ERROR and task.terminal is None and _EARLY.search(text):
+            return Broken("error %s says: %s" % (short(message.error.get("code")), short(text)), "error")
+        return KEPT if message.kind == RESULT else None
+    asked, poll = task.fetch, message.request
+    if message.kind != RESULT or asked is None or asked.answer != RESULT or poll is None or (
+            task.terminal is not None or message.result.get("status") not in ("working", "input_required")):
+        return None
+    if poll.time <= asked.answered:
+        return None
+    return Broken("the answer came, and the task is %s after it" % short(message.result.get("status")), at=asked)
+
+
+@rule("tasks.result-related-metadata", on=RESULT, method=FETCH, scene=_FOUND % (
+    ID, report("completed"), ID, DONE, '{"content": []}'))
+def result_names_task(message: Message) -> Verdict:
+    """The result of a task names the task in its metadata."""
+    id = target(message)
+    if not isinstance(id, str) or masked(id):
+        return None
+    said = related(message)
+    return KEPT if said == id else Broken(
+        "the task is %s" % (short(said) if RELATED in message.meta else "missing"), "result._meta." + RELATED)
+
+
+# Errors
+
+
+_UNKNOWN = """
+    C #7 tasks/get {"taskId": "00000000-0000-4000-8000-000000000000"}
+  + S #7 !-32602 "Failed to retrieve task: Task not found"
+  - S #7 %s
+"""
+
+
+@rule("tasks.invalid-id", on=ERROR, method=ABOUT_ONE, reading=_WORDS,
+      scene=created() + _UNKNOWN % '!-32002 "Task not found"')
+def invalid_id(message: Message) -> Verdict:
+    """An id of no task is refused by the code of invalid params."""
+    code, text = code_and_text(message)
+    if _GONE.search(text) is None or code == _METHOD_NOT_FOUND:
+        return None
+    if message.method == FETCH and known(message, target(message)) is not None:
+        return None  # perhaps the error of the request itself
+    return KEPT if code == _INVALID_PARAMS else Broken("error %s says: %s" % (short(code), short(text)), "error.code")
+
+
+@rule("tasks.internal-error", on=ERROR, method=(GET, LIST, CANCEL), reading=_WORDS, scene=created() + """
+    C #7 tasks/list
+  + S #7 !-32603 "Internal error"
+  - S #7 !-32000 "Internal error"
+""")
+def internal_error(message: Message) -> Verdict:
+    """An internal error of what is asked about tasks has the code of internal errors."""
+    return internal(message)
+
+
+@rule("tasks.informative-errors", on=ERROR, method=OPERATIONS, scene=created() + _UNKNOWN % '!-32602 ""')
+def informative(message: Message) -> Verdict:
+    """An error about tasks says what it is about."""
+    text: Any = message.error.get("message")
+    if not isinstance(text, str):
+        return None
+    return KEPT if any(char.isalpha() for char in text) else Broken("the text is %r" % short(text), "error.message")
