@@ -118,7 +118,7 @@ def client_environment(programs: Programs, session: Session, folder: str) -> Dic
     steps = json.dumps(session.steps).replace("{folder}", folder)
     return dict(os.environ, PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", FOREIGN_STEPS=steps,
                 FOREIGN_SDK=session.client[2:3], FOREIGN_MODE=session.mode, FOREIGN_ANSWER=session.answer,
-                FOREIGN_END=session.end, MCP_CATALOG_PATH=folder + "/catalog.json",
+                FOREIGN_END=session.end, FOREIGN_TASKS=session.tasks, MCP_CATALOG_PATH=folder + "/catalog.json",
                 MEMORY_FILE_PATH=folder + "/memory.jsonl", **node)
 
 

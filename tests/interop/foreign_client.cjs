@@ -1,7 +1,7 @@
 // A client of the official TypeScript SDK that does the steps it is given: `foreign_client.cjs TARGET...`.
 // TARGET is a URL (HTTP+SSE where its path ends in `/sse`) or a command and its arguments. FOREIGN_SDK is `1` or `2`,
-// FOREIGN_STEPS has the steps as JSON (see `foreign_sessions.py`), FOREIGN_MODE says how version 2 connects. NODE_PATH tells where
-// the SDK is. One JSON line for each step, with the error that it got: an error is a result like another.
+// FOREIGN_STEPS has the steps as JSON (see `foreign_sessions.py`), FOREIGN_MODE says how version 2 connects,
+// FOREIGN_TASKS that version 1 runs questions of the server as tasks. NODE_PATH tells where the SDK is. One JSON line for each step, with the error that it got: an error is a result like another.
 "use strict";
 const FIRST = process.env.FOREIGN_SDK === "1";
 const SECONDS = 20;
@@ -18,6 +18,7 @@ function sdk() {
     ...require("@modelcontextprotocol/sdk/client/index.js"), ...require("@modelcontextprotocol/sdk/client/stdio.js"),
     ...earlier(() => require("@modelcontextprotocol/sdk/client/streamableHttp.js")),
     ...require("@modelcontextprotocol/sdk/client/sse.js"), ...require("@modelcontextprotocol/sdk/types.js"),
+    ...earlier(() => require("@modelcontextprotocol/sdk/experimental/tasks")),
   };
 }
 
@@ -28,10 +29,22 @@ function made() {
   const versionNegotiation = { mode: ["auto", "legacy"].includes(mode) ? mode : { pin: mode } };
   const capabilities = { sampling: {}, roots: { listChanged: true } };
   if (!FIRST || parts.ElicitRequestSchema) capabilities.elicitation = { form: {}, url: {} };
+  const receives = process.env.FOREIGN_TASKS && {
+    taskStore: new parts.InMemoryTaskStore(), taskMessageQueue: new parts.InMemoryTaskMessageQueue(),
+  };
+  if (receives) {
+    capabilities.tasks = { list: {}, cancel: {}, requests: { sampling: { createMessage: {} }, elicitation: { create: {} } } };
+  }
   const client = new parts.Client({ name: "foreign", version: "1" },
-    FIRST ? { capabilities } : { capabilities, versionNegotiation });
+    FIRST ? { capabilities, ...receives } : { capabilities, versionNegotiation });
+  const inTask = (handler) => async (request, extra) => {
+    if (!receives || !request.params.task) return handler(request);
+    const task = await extra.taskStore.createTask({ ttl: extra.taskRequestedTtl, pollInterval: 500 });
+    setTimeout(async () => extra.taskStore.storeTaskResult(task.taskId, "completed", await handler(request)), 700);
+    return { task };
+  };
   const answer = (method, schema, handler) => {
-    if (!FIRST || parts[schema]) client.setRequestHandler(FIRST ? parts[schema] : method, handler);
+    if (!FIRST || parts[schema]) client.setRequestHandler(FIRST ? parts[schema] : method, FIRST ? inTask(handler) : handler);
   };
   answer("elicitation/create", "ElicitRequestSchema", async ({ params }) => params.mode === "url" ? { action: "accept" }
     : process.env.FOREIGN_ANSWER === "decline" ? { action: "decline" } : {
@@ -65,6 +78,24 @@ function words(client) {
       const giveUp = new AbortController();
       setTimeout(() => giveUp.abort("enough"), 400);
       await call(name, args, { signal: giveUp.signal }).catch(() => undefined);
+    },
+    task: async (name, args) => {
+      const told = client.experimental.tasks.callToolStream({ name, arguments: args }, parts.CallToolResultSchema,
+        { task: { ttl: 60000 } });
+      for await (const each of told) if (each.type === "error") throw each.error;
+    },
+    plain: (name, args) =>
+      client.request({ method: "tools/call", params: { name, arguments: args } }, parts.CallToolResultSchema),
+    abandon: async (name, args) => {
+      const asked = { method: "tools/call", params: { name, arguments: args, task: {} } };
+      const { taskId } = (await client.request(asked, parts.CreateTaskResultSchema)).task;
+      const { tasks } = client.experimental;
+      await tasks.getTask(taskId);
+      await tasks.listTasks();
+      await tasks.cancelTask(taskId);
+      await tasks.cancelTask(taskId).catch(() => undefined);
+      await tasks.getTask("786512e2-9e0d-44bd-8f29-789f320fe840").catch(() => undefined);
+      await tasks.getTask(taskId);
     },
     read: (uri) => client.readResource({ uri }),
     prompt: (name, args) => client.getPrompt({ name, arguments: args }),

@@ -39,6 +39,16 @@ EVERYTHING_TELLS: Steps = [
     ["call", "toggle-subscriber-updates", {}], ["unsubscribe", "demo://resource/dynamic/text/1"],
     ["call", "toggle-simulated-logging", {}], ["ping"],
 ]
+EVERYTHING_TASKS: Steps = [
+    ["wait", 0.5], ["tools"], ["task", "simulate-research-query", {"topic": "python"}],
+    ["task", "simulate-research-query", {"topic": "python", "ambiguous": True}], ["task", "echo", {"message": "x"}],
+    ["abandon", "simulate-research-query", {"topic": "python"}],
+    ["plain", "simulate-research-query", {"topic": "python"}],
+]
+EVERYTHING_ASKS_FOR_TASKS: Steps = [
+    ["wait", 0.5], ["tools"], ["call", "trigger-sampling-request-async", {"prompt": "Which?", "maxTokens": 5}],
+    ["call", "trigger-elicitation-request-async", {}],
+]
 ALL_OF_IT: Steps = [*EVERYTHING, *EVERYTHING_ASKS, *EVERYTHING_TELLS]
 FILES: Steps = [
     *LOOK, ["call", "list_allowed_directories", {}],
@@ -135,6 +145,8 @@ class Session(NamedTuple):
     """The answer to a form."""
     end: str = ""
     """`delete`: the session is ended with DELETE, where the client leaves that to its caller."""
+    tasks: str = ""
+    """`1`: the client, version 1 of the TypeScript SDK, runs questions of the server as tasks."""
 
     @property
     def name(self) -> str:
@@ -152,6 +164,9 @@ SESSIONS: List[Session] = [
     Session("ts1", "everything", "http", LOOK, "", "deleted", end="delete"),
     Session("ts1", "everything", "stdio", EVERYTHING_ASKS, "", "declined", answer="decline"),
     Session("py1", "everything", "http", NOTHING, "", "nothing"),
+    *(Session("ts1", "everything", transport, EVERYTHING_TASKS, "", "tasks") for transport in ("stdio", "http")),
+    *(Session("ts1", "everything", transport, EVERYTHING_ASKS_FOR_TASKS, "", "asks-for-tasks", tasks="1")
+      for transport in ("stdio", "http")),
     *(Session(client, "filesystem", "stdio", FILES) for client in ("py1", "py2", "ts1", "ts2")),
     *(Session(client, "memory", "stdio", MEMORY) for client in ("py1", "ts2")),
     *(Session(client, "time", "stdio", TIME, mode) for client, mode in
