@@ -14,7 +14,7 @@ from tests.meta.facts import ROOT, SPEC, missing
 load()
 LIST = ROOT.parent / "shared" / "observer.tsv"
 DECIDED = {each for rule in RULES.values() for each in (rule.id, *rule.also)}
-NOT_YET = {"tasks-ext", "skills", "apps"}
+NOT_YET = {"tasks-ext", "skills"}
 """Areas whose rules come later."""
 
 _ELSEWHERE = "a client may have an id from elsewhere, and does not say so"
@@ -26,6 +26,8 @@ _LIMIT = "the page names no number, so that no trace is beyond it"
 _REFUSAL = "it shows only when a party refuses, and then the refusal may be for another cause"
 _HISTORY = "one trace has one server, and a client may remember what it saw before"
 DIFFERENT = {
+    "apps.fetch-by-resources-read": "a client that reads no UI resource may have it in its cache, or show none",
+    "apps.app-only-tool-hidden-from-model": "what a host offers its model shows in no message",
     "auth.dcr-application-type-web": "native applications may have https redirects, too",
     "auth.dcr-should": _ELSEWHERE, "auth.registration-dcr": _ELSEWHERE, "auth.registration-preregistered": _ELSEWHERE,
     "auth.iss-absent-proceed": _REASON,

@@ -244,7 +244,8 @@ def conforms(message: Message) -> Verdict:
     return KEPT if checks else None
 
 
-@rule("tools.structured-text-fallback", on=RESULT, method=_CALL, follows="tools.output-schema-conform",
+@rule("tools.structured-text-fallback", on=RESULT, method=_CALL,
+      follows=("tools.output-schema-conform", "apps.result-content-always"),
       reading="the text may be that of the only member of the content, or any text where an array is allowed", scene="""
     on stdio 2025-06-18
     C #1 tools/call {"name": "t", "arguments": {}}

@@ -1,0 +1,1 @@
+"""Rules of the official extensions, a module for each."""
