@@ -109,7 +109,8 @@ def embedded_content(message: Message) -> Verdict:
     return found or (KEPT if seen else None)
 
 
-@rule("resources.binary-encoded", on=RESULT, method=("resources/read", "tools/call"), scene="""
+@rule("resources.binary-encoded", on=RESULT, method=("resources/read", "tools/call"),
+      follows="apps.content-text-or-blob", scene="""
     on stdio 2025-06-18
     C #1 resources/read {"uri": "file:///a"}
   + S #1 {"contents": [{"uri": "file:///a", "blob": "aGk="}]}
