@@ -18,6 +18,7 @@ LISTS: Dict[str, Tuple[str, str]] = {
     "prompts/list": ("prompts", "name"),
     "resources/list": ("resources", "uri"),
     "resources/templates/list": ("resourceTemplates", "uriTemplate"),
+    "skills/list": ("skills", "uri"),
 }
 """The methods that list, with the member that has the items and the one that tells them apart."""
 FEATURES: Dict[str, str] = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources"}

@@ -128,6 +128,16 @@ class Message:
                 return False
         return True
 
+    def settings(self, party: str, extension: str) -> Optional[Mapping[str, Any]]:
+        """Return what a party has declared of an extension; None if it has not, or that is not known."""
+        declared = (self.capabilities(party) or _EMPTY).get("extensions")
+        found = declared.get(extension) if isinstance(declared, dict) else None
+        return found if isinstance(found, dict) else None
+
+    def has_extension(self, party: str, extension: str) -> Optional[bool]:
+        """Return whether a party has declared an extension; None if unknown."""
+        return None if self.capabilities(party) is None else self.settings(party, extension) is not None
+
 
 def kind_of(data: Any) -> str:
     """Return the kind of a JSON value as a message: by its members ``method``, ``result`` and ``error``."""

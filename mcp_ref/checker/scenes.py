@@ -78,10 +78,11 @@ _TRANSPORTS = {"stdio": "stdio", "tcp": "tcp", "memory": "memory", "http": "stre
 _PARTIES = {"C": CLIENT, "S": SERVER}
 _STEP = 0.001
 _CACHED = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
-           "server/discover")
-_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+           "server/discover", "skills/list", "skills/get")
+_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId",
+          "tasks/update": "taskId", "tasks/cancel": "taskId"}
 """The methods whose requests repeat a member in `Mcp-Name` [2026-07-28 basic/transports/streamable-http §Standard
-Request Headers]."""
+Request Headers]; the extension for tasks has the last three."""
 _ALL_CLIENT: Dict[str, Any] = {"roots": {"listChanged": True}, "sampling": {}}
 _ALL_SERVER: Dict[str, Any] = {
     "tools": {"listChanged": True}, "prompts": {"listChanged": True},

@@ -134,7 +134,8 @@ LEGAL = {
     "a result of an extension": """
         on stdio 2026-07-28 client={"extensions": {"io.modelcontextprotocol/tasks": {}}}
         C #1 tools/call {"name": "t"}
-        S #1 {"resultType": "task", "taskId": "1", "status": "working"}
+        S #1 {"resultType": "task", "taskId": "0a1b2c3d4e5f", "status": "working", "createdAt": "a", \
+            "lastUpdatedAt": "b", "ttlMs": null}
     """,
     "names of vendors": """
         on stdio 2025-06-18
@@ -148,7 +149,7 @@ LEGAL = {
         on stdio 2026-07-28 client={"extensions": {"io.modelcontextprotocol/tasks": {}}}
         C #1 server/discover
         S #1 {}
-        C #2 tasks/update {"taskId": "1"}
+        C #2 tasks/update {"taskId": "1", "inputResponses": {}}
         S #2 {}
     """,
     "what a later revision has added": """

@@ -131,7 +131,7 @@ def server_no_other_purpose(message: Message) -> Verdict:
 
 @rule("cancel.in-progress-only", "cancel.in-flight", on=NOTIFICATION, method=CANCELLED,
       reading="%d seconds after the response its receiver knows that the request is over" % LATENCY,
-      follows=("cancel.no-initialize", "cancel.server-no-other-purpose", "tasks.*"), scene="""
+      follows=("cancel.no-initialize", "cancel.server-no-other-purpose", "tasks.*", "tasks-ext.*"), scene="""
     on stdio 2025-06-18
     C #3 tools/call {"name": "slow", "arguments": {}}
   - S #3 {"content": []}

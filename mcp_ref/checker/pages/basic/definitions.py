@@ -13,6 +13,7 @@ from ....methods import (
 from ....requirements import Requirement
 from ....revisions import Revision
 from ....wiretrace import CLIENT, SERVER
+from ...extensions import added, added_result
 from ...observed import NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import at, masked, short
@@ -51,12 +52,17 @@ def _name(declared: Any) -> str:
     return declared.rpartition(":")[2] if isinstance(declared, str) else str(getattr(declared, "__name__", declared))
 
 
-def _params_decoder(method: str, revision: Revision) -> Optional[Tuple[Callable[..., Any], str]]:
-    """Return the decoder of the params of a method, and the name of the definition; None for an unknown method."""
-    row = lookup(method, revision)
+def _row_of(message: Message, revision: Revision) -> Optional[Method]:
+    """Return the row of a message's method: that of the revision, or of an extension that is declared."""
+    return lookup(message.method, revision) or added(message, revision)
+
+
+def _params_decoder(message: Message, revision: Revision) -> Optional[Tuple[Callable[..., Any], str]]:
+    """Return the decoder of the params of a message, and the name of the definition; None for an unknown method."""
+    row = _row_of(message, revision)
     if row is None:
         return None
-    key = (method, revision.rank)
+    key = (row.name, revision.rank)
     if key not in _PARAMS:
         _PARAMS[key] = (decoder(params_class(row), revision), _name(row.params))
     return _PARAMS[key]
@@ -72,7 +78,7 @@ def params(message: Message) -> Verdict:
     """The params of a message have the members and types that the schema of the revision gives them."""
     if message.revision is None:
         return None
-    found = _params_decoder(message.method, message.revision)
+    found = _params_decoder(message, message.revision)
     if found is None:
         return None
     return _fault(found[0], message.data.get("params", {}), "params", found[1]) or KEPT
@@ -84,7 +90,7 @@ def _result_decoder(message: Message, row: Method, revision: Revision) -> Option
     if kind == "input_required":
         wanted = row.other if row.other == INPUT_REQUIRED else None
     elif kind != "complete":
-        return None
+        wanted = added_result(message)
     elif row.other is not None and row.other != INPUT_REQUIRED and "task" in message.result and (
             message.request is not None and "task" in message.request.params):
         wanted = row.other
@@ -106,7 +112,7 @@ def _result_decoder(message: Message, row: Method, revision: Revision) -> Option
 def result(message: Message) -> Verdict:
     """A result has the members and types that the schema of the revision gives it."""
     revision, asked = message.revision, message.request
-    row = lookup(message.method, revision) if revision is not None and asked is not None else None
+    row = _row_of(message, revision) if revision is not None and asked is not None else None
     if revision is None or row is None or row.result is None:
         return None
     found = _result_decoder(message, row, revision)
@@ -128,7 +134,7 @@ def known(message: Message) -> Verdict:
     revision = message.revision
     if revision is None:
         return None
-    row = lookup(message.method, revision)
+    row = _row_of(message, revision)
     if row is None:
         return _unknown(message, revision)
     if row.sender not in (message.sender, "both") or (row.carrier == EMBEDDED and message.kind == REQUEST):

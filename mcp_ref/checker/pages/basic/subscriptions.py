@@ -3,6 +3,7 @@
 from typing import Any, List, Mapping, Optional
 
 from ...bounds import Forgetful
+from ...extensions import TASK_NOTICE
 from ...observed import META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message, id_key
 from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
 from ...values import items, members, short
@@ -20,8 +21,12 @@ _FILTERS = {
     "notifications/prompts/list_changed": "promptsListChanged",
     "notifications/resources/list_changed": "resourcesListChanged",
     UPDATED: "resourceSubscriptions",
+    TASK_NOTICE: "taskIds",
 }
-"""The notifications that need a subscription, and the member of the filter that asks for them."""
+"""The notifications that need a subscription, and the member of the filter that asks for them; the last is of the
+extension for tasks."""
+_NAMING = {UPDATED: "uri", TASK_NOTICE: "taskId"}
+"""The notifications whose filter is a list -> the param that has one of its entries."""
 _ALL = (ACKNOWLEDGED, *_FILTERS)
 _MOST = 256
 """Subscriptions of one session that are remembered: notifications without an id are compared with each."""
@@ -40,7 +45,8 @@ class Subscription:
 
     def asked_for(self, name: str) -> bool:
         """Return whether the client has asked for a kind of notification."""
-        return self.filter.get(name) is True or (name == "resourceSubscriptions" and bool(self.filter.get(name)))
+        value = self.filter.get(name)
+        return value is True or (isinstance(value, list) and bool(value))
 
     @property
     def over(self) -> bool:
@@ -61,7 +67,7 @@ class Subscriptions:
         return [each for each in self.known.values() if not each.over]
 
 
-def _of(message: Message) -> Optional[Subscription]:
+def subscription_of(message: Message) -> Optional[Subscription]:
     """Return the subscription that a notification names, or on whose stream it comes."""
     known = message.session.state(Subscriptions).known
     found: Optional[Subscription] = None
@@ -102,7 +108,7 @@ _ACKNOWLEDGED = _OPENED + """
 def only_requested(message: Message) -> Verdict:
     """A server sends only the kinds of notifications that the client has asked for, about the resources it has named.
     """
-    name, found = _FILTERS[message.method], _of(message)
+    name, found = _FILTERS[message.method], subscription_of(message)
     candidates = [found] if found is not None else []
     if META_SUBSCRIPTION not in message.meta and found is None:
         candidates = message.session.state(Subscriptions).known.values()
@@ -111,16 +117,19 @@ def only_requested(message: Message) -> Verdict:
     asked = [each for each in candidates if each.asked_for(name)]
     if not asked:
         return _unknown(message) or Broken("%s was not asked for" % name, "method")
-    uri = message.params.get("uri")
-    if message.method == UPDATED and isinstance(uri, str) and not any(_covers(each, uri) for each in asked):
-        return Broken("no subscription to %s" % short(uri), "params.uri")
+    member = _NAMING.get(message.method, "")
+    value = message.params.get(member)
+    if isinstance(value, str) and not any(_covers(each, name, value) for each in asked):
+        return Broken("no subscription to %s" % short(value), "params." + member)
     return KEPT
 
 
-def _covers(subscription: Subscription, uri: str) -> bool:
-    """Return whether a URI is one that was subscribed to, or one below it."""
-    return any(isinstance(each, str) and ("***" in each or uri.startswith(each.rstrip("/")))
-               for each in items(subscription.filter.get("resourceSubscriptions")))
+def _covers(subscription: Subscription, name: str, value: str) -> bool:
+    """Return whether a URI is one that was subscribed to, or one below it; or whether an id is among those of a filter.
+    """
+    return any(isinstance(each, str) and ("***" in each or (
+        value == each if name == "taskIds" else value.startswith(each.rstrip("/"))))
+               for each in items(subscription.filter.get(name)))
 
 
 @rule("subscribe.ack-first", "subscribe.nothing-before-ack", on=(NOTIFICATION, RESULT), method=(*_ALL, LISTEN),
@@ -131,7 +140,7 @@ def _covers(subscription: Subscription, uri: str) -> bool:
 """)
 def acknowledged_first(message: Message) -> Verdict:
     """The first message about a subscription is its acknowledgement."""
-    found = _of(message)
+    found = subscription_of(message)
     if found is None or found.acknowledged is not None or (
             message.kind == RESULT and META_SUBSCRIPTION not in message.meta):
         return None
@@ -151,12 +160,12 @@ def named(message: Message) -> Verdict:
     if asked is not None and asked.method != LISTEN:
         return None  # on the stream of another request
     if META_SUBSCRIPTION not in message.meta:
-        found, name = _of(message), _FILTERS.get(message.method, "")
+        found, name = subscription_of(message), _FILTERS.get(message.method, "")
         if found is not None or message.method == ACKNOWLEDGED or any(
                 each.asked_for(name) for each in message.session.state(Subscriptions).active()):
             return Broken("the notification does not name its subscription", where)
         return None
-    if _of(message) is not None:
+    if subscription_of(message) is not None:
         return KEPT
     return _unknown(message) or Broken(
         "no subscription has the id %s" % short(message.meta[META_SUBSCRIPTION]), where)
@@ -172,6 +181,6 @@ def subscribe(message: Message) -> None:
 @observe(on=NOTIFICATION, method=_ALL)
 def acknowledge(message: Message) -> None:
     """Note that the first message about a subscription has come."""
-    found = _of(message)
+    found = subscription_of(message)
     if found is not None and found.acknowledged is None:
         found.acknowledged = message
