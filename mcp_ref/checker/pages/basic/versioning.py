@@ -295,7 +295,7 @@ def id_naming(message: Message) -> Verdict:
     return KEPT if names else None
 
 
-@rule("extension.fallback", on=RESULT, follows=("tasks-ext.*", "meta.*", "mrtr.*"), party=SERVER, scene="""
+@rule("extension.fallback", on=RESULT, follows=("tasks-ext.*", "skills.*", "meta.*", "mrtr.*"), party=SERVER, scene="""
     on stdio 2026-07-28
     C #1 tools/call {"name": "slow", "arguments": {}}
   + S #1 {"content": []}

@@ -38,7 +38,8 @@ _SHORTEST = 0.5
 """Seconds below which intervals are the pace of a loop, not of a timer."""
 
 
-def _hints(message: Message) -> Verdict:
+def hints_missing(message: Message) -> Verdict:
+    """Judge whether a result says how long it may be kept, and by whom."""
     result = message.result
     if result.get("resultType") != "complete":
         return None
@@ -54,7 +55,7 @@ def _hints(message: Message) -> Verdict:
 def _hints_of(id: str, method: str, params: str, result: str) -> Callable[[Message], Verdict]:
     """Return the rule that results of a method have hints."""
     def hints(message: Message) -> Verdict:
-        return _hints(message)
+        return hints_missing(message)
 
     hints.__doc__ = "A complete result of `%s` says how long it may be kept, and by whom." % method
     return rule(id, on=RESULT, method=method, scene="""
