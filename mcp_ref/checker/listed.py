@@ -18,9 +18,10 @@ LISTS: Dict[str, Tuple[str, str]] = {
     "prompts/list": ("prompts", "name"),
     "resources/list": ("resources", "uri"),
     "resources/templates/list": ("resourceTemplates", "uriTemplate"),
-    "skills/list": ("skills", "uri"),
 }
 """The methods that list, with the member that has the items and the one that tells them apart."""
+_TAKEN = {**LISTS, "skills/list": ("skills", "uri")}
+"""The same with the list that an extension adds."""
 FEATURES: Dict[str, str] = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources"}
 """The methods that list -> the feature, whose `LIST_CHANGED` is about it."""
 NOTICES: Dict[str, Tuple[str, ...]] = {
@@ -66,7 +67,7 @@ class Lists:
         self.complete: Dict[str, Listing] = {}
         """The newest complete run of each method."""
         self.items: Dict[str, "Forgetful[str, Mapping[str, Any]]"] = {
-            method: Forgetful(Bounds().entries) for method in LISTS}
+            method: Forgetful(Bounds().entries) for method in _TAKEN}
         """The newest definitions of the items of each method."""
         self.changed: Dict[str, Message] = {}
         """The newest notification that the list of a method has changed."""
@@ -107,14 +108,14 @@ def cursor_of(request: Optional[Message]) -> Optional[str]:
     return cursor if isinstance(cursor, str) else None
 
 
-@observe(on=MESSAGE, method=tuple(LISTS))
+@observe(on=MESSAGE, method=tuple(_TAKEN))
 def take_page(message: Message) -> None:
     """Take in a page of a list."""
     request, known = message.request, lists(message.session)
     if message.kind != RESULT or request is None or message.again:
         return
     method = message.method
-    member, key = LISTS[method]
+    member, key = _TAKEN[method]
     cursor, found = cursor_of(request), None
     if "cursor" not in request.params:
         found = Listing(method, request)

@@ -64,6 +64,7 @@ def directory(number, uri, *children):
     (directory(1, SKILL + "/forms", A, B) + listed(entry(), number=2) + read(3, B, FORM),
      "skills.entry-resources-complete"),
     (listed(entry()) + refused(2, B, -32603, "no such file"), "skills.read-unknown-file-error"),
+    ('C #1 skills/get {"uri": "skill://x/SKILL.md"}\nS #1 !-32002 "Unknown skill"', "errors.no-32002"),
     (listed(entry()) + read(2, FILE, TEXT) + directory(3, SKILL + "/forms", A, B) + refused(4, B),
      "skills.directory-child-not-read"),
     (listed(entry()) + 'C #2 resources/directory/read {"uri": "%s"}\nS #2 !-32603 "not a directory"' % A,
@@ -109,6 +110,9 @@ LEGAL = {
                      "more": "a\nb", "empty": None}, resources=[file(FILE, HARD)])) + read(2, FILE, HARD),
     "no directory of it": START + LISTED + 'C #1 resources/directory/read {"uri": "%s/none"}\n'
     'S #1 !-32602 "Not found"' % SKILL,
+    "bytes that were lost": START + LISTED + read(1, FILE, TEXT) + "* - gap {}\n" + read(2, B, FORM),
+    "a method of a vendor with cursors of its own": 'on stdio 2025-11-25 server={"resources": {}}\n'
+    'C #1 skills/list {"cursor": "10"}\nS #1 {"skills": []}',
     "one skill at once": START + LISTED + read(1, FILE, TEXT) + read(2, A, FORM),
 }
 

@@ -138,7 +138,8 @@ LEGAL = {
     '{"taskId": "\u00e4-long-enough"}\nS [2] #2 {"status": "working", "taskId": "\u00e4-long-enough", %(times)s}',
     "a cancellation that crosses": START + 'C notifications/cancelled {"requestId": 1}',
     "the tasks of the revision before": 'on stdio 2025-11-25 server={"tools": {}, "tasks": {"requests": {"tools": '
-    '{"call": {}}}}}\nC #1 tools/call {"name": "t", "arguments": {}, "task": {}}\nS #1 {"task": {"taskId": "0a1b2c3d-d81f", '
+    '{"call": {}}}}}\nC #1 tools/call {"name": "t", "arguments": {}, "task": {}}\nS #1 {"task": {"taskId": '
+    '"0a1b2c3d-d81f", '
     '"status": "working", "createdAt": "2026-11-22T10:30:00Z", "lastUpdatedAt": "2026-11-22T10:30:00Z", "ttl": 1}}',
 }
 

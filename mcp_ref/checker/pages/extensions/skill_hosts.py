@@ -56,6 +56,11 @@ def _reads(message: Message) -> str:
     return read_uri(message) if message.sender == CLIENT and declared(message) else ""
 
 
+def may_be_another(message: Message) -> bool:
+    """Return True if another client may have sent the request, or an entry may have come that was not recorded."""
+    return message.connection.http or not message.connection.from_start
+
+
 def _unlisted(message: Message) -> Tuple[str, Optional[Entry]]:
     """Return the file that a client reads, and the skill that it acts on and that does not have it, if there is one."""
     uri = _reads(message)
@@ -77,7 +82,7 @@ def only_listed(message: Message) -> Verdict:
     if skill is None:
         listed = [each for each, _ in acting_on(message, uri) if each.files is not None and uri in each.files]
         return KEPT if uri and listed else None
-    if message.connection.http:
+    if may_be_another(message):
         return UNSEEN
     return Broken("%s is not among the files of the skill" % short(uri, 80), "params.uri")
 
@@ -101,7 +106,7 @@ def no_new_child(message: Message) -> Verdict:
         return KEPT if acting_on(message, uri) else None
     if seen < skill.index:
         return None
-    if message.connection.http:
+    if may_be_another(message):
         return UNSEEN
     return Broken("%s is in the directory, and not among the files of the skill" % short(uri, 80), "params.uri")
 
@@ -118,7 +123,7 @@ def _went_on(message: Message, state: str, why: str) -> Verdict:
         if acting.state == OK and state != INVALID:
             return KEPT
         if acting.state == state:
-            return UNSEEN if message.connection.http else Broken("%s is read, though %s" % (short(uri, 80), why),
+            return UNSEEN if may_be_another(message) else Broken("%s is read, though %s" % (short(uri, 80), why),
                                                                  "params.uri")
     return None
 
@@ -229,7 +234,7 @@ def lazy(message: Message) -> Verdict:
     read = message.connection.state(Fetched).since
     if message.time - known.listed.time > _AT_ONCE or len(read) + (uri not in read) != _MANY or uri in read:
         return KEPT
-    if message.connection.http:
+    if may_be_another(message):
         return UNSEEN
     return Broken("%d skills are read %.1f seconds after the list" % (_MANY, message.time - known.listed.time),
                   "params.uri")
@@ -265,7 +270,7 @@ def caches(message: Message) -> Verdict:
     for each in owners(message, uri):
         known = each.files.get(uri) if each.files is not None else None
         if known is not None and matches(known, now):
-            if message.connection.http:
+            if may_be_another(message):
                 return UNSEEN
             times = message.connection.state(Fetched).times
             count = times.get((uri, str(known["digest"])), 0) + 1

@@ -230,7 +230,7 @@ def _unknown(message: Message) -> Verdict:
 
 
 @rule("skills.get-unknown-skill-error", on=(RESULT, ERROR), method=GET_SKILL, party=SERVER, reading=_WORDS,
-      scene=START + """
+      follows="errors.no-32002", scene=START + """
     C #1 skills/get {"uri": "skill://none/SKILL.md"}
   + S #1 !-32602 "Unknown skill"
   - S #1 !-32603 "Unknown skill"
@@ -272,7 +272,7 @@ def answers(message: Message) -> Verdict:
 
 
 @rule("skills.directory-read-error", on=(RESULT, ERROR), method=READ_DIRECTORY, party=SERVER, reading=_WORDS,
-      scene=START + LISTED + """
+      follows="errors.no-32002", scene=START + LISTED + """
     C #1 resources/directory/read {"uri": "skill://acme/billing/refunds/forms/a.md"}
   + S #1 !-32602 "Not a directory"
   - S #1 {"resources": []}
@@ -315,7 +315,7 @@ def each_directory(message: Message) -> Verdict:
 
 
 @rule("skills.read-unknown-file-error", on=ERROR, method=READ_RESOURCE, reading=_WORDS,
-      follows="resources.not-found-32602", scene=START + LISTED + """
+      follows=("resources.not-found-32602", "errors.no-32002"), scene=START + LISTED + """
     C #1 resources/read {"uri": "skill://acme/billing/refunds/none.md"}
   + S #1 !-32602 "No such file"
   - S #1 !-32603 "No such file"

@@ -29,7 +29,7 @@ _DEEP = 64
 """Folders above a file that are looked at."""
 _CHANGES = 3
 """Contents of one file that are remembered."""
-UNSEEN = CannotTell("which client sent the request: several may share the connection")
+UNSEEN = CannotTell("which client sent the request, and which entry it has: several may share the connection")
 UNDECLARED = CannotTell("whether the server has the extension")
 
 OK, MISMATCH, DIFFERENT, INVALID = "ok", "mismatch", "frontmatter", "invalid"

@@ -207,7 +207,8 @@ def durable(message: Message) -> Verdict:
         return None
     if identity_of(asked) != task.identity:
         return CannotTell("whether the one who asks may see the task")
-    if task.over(message.time) or message.time - task.created > (_SOON if task.ttl is None else _LONG):
+    if not message.connection.from_start or task.over(message.time) or (
+            message.time - task.created > (_SOON if task.ttl is None else _LONG)):
         return CannotTell("whether the task is kept for so long")
     return Broken("the task is not found %.1f seconds after it was created" % (message.time - task.created),
                   "error.code")

@@ -11,7 +11,7 @@ from ...observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import short
 from ..basic.subscriptions import subscription_of
-from ..basic.versioning import MODERN_CODES
+from ..basic.versioning import MODERN_CODES, speaks_modern
 from ..server.errorcodes import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, code_and_text, internal
 from .task_creation import names_tasks, scene
 from .task_state import METHODS, asked_ids, declared, id_of, identity_of, task_of, tasks
@@ -126,12 +126,14 @@ def refused(message: Message) -> Verdict:
         return None
     if declared(message) is not False:
         return None
+    offered = message.has_extension(SERVER, TASKS)
     if message.kind == RESULT:
+        if not (offered or "resultType" in message.result or speaks_modern(message.connection)):
+            return CannotTell("whether the server is of a revision without handshake")
         return Broken("it is served, and the request has not declared the extension", "result")
     code = message.error.get("code")
     if names_tasks(message):
         return KEPT
-    offered = message.has_extension(SERVER, TASKS)
     if code in _PASSED or offered is False:
         return None
     if offered is None:

@@ -9,7 +9,7 @@ from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import members, short
 from .task_creation import scene
-from .task_state import INPUT_REQUIRED, INVALID_PARAMS, TERMINAL, Task, declared, digest, task_of
+from .task_state import INPUT_REQUIRED, INVALID_PARAMS, TERMINAL, Task, declared, digest, is_lost, task_of
 
 UNDECIDED: Dict[str, str] = {
     "tasks-ext.input-like-standalone-request": "what a user is shown of a question, and how far it is trusted, leaves "
@@ -115,17 +115,18 @@ def _stray(task: Task, key: str, time: float) -> str:
     snapshot = task.snapshot
     if snapshot is None or key in snapshot.keys or time - snapshot.time < _CROSSING:
         return ""
-    since = task.delivered.get(key)
-    return "%s was answered before" % short(key, 40) if since is not None and since < snapshot.time else ""
+    done = task.delivered.get(key)
+    return "%s was answered before" % short(key, 40) if (
+        done is not None and done.time < snapshot.time and not is_lost(done)) else ""
 
 
 def _knows_all(message: Message, task: Task) -> bool:
     """Return True if all questions of a task were seen."""
-    return task.created is not None and len(task.questions) < _MOST and not (
+    return task.created is not None and len(task.questions) < _MOST and message.connection.from_start and not (
         message.connection.http and task.watched)
 
 
-_MOST = 256
+_MOST = 64
 
 
 @rule("tasks-ext.update-answers-outstanding-keys", on=REQUEST, method=UPDATE_TASK, scene=scene(_ASKED + """
@@ -159,7 +160,7 @@ def answers_once(message: Message) -> Verdict:
     task = task_of(message)
     if task is None or message.sender != CLIENT or not _keys(message):
         return None
-    twice = [key for key in _keys(message)[:_MOST] if key in task.delivered]
+    twice = [key for key in _keys(message)[:_MOST] if key in task.delivered and not is_lost(task.delivered[key])]
     return Broken("%s was answered before" % short(twice[0], 40), "params.inputResponses") if twice else KEPT
 
 

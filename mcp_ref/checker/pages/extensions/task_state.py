@@ -18,7 +18,7 @@ WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED = (
 STATUSES = (WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED)
 TERMINAL = (COMPLETED, FAILED, CANCELLED)
 INVALID_PARAMS = -32602
-_KEYS = 256
+_KEYS = 64
 """Questions of one task that are remembered."""
 _SHORTEST = 0.1
 """Seconds below which an interval is within what threads and clocks make of it."""
@@ -77,8 +77,8 @@ class Task:
         """Digests of the questions by key, as they came first."""
         self.answered: Dict[str, None] = {}
         """The keys that the client has answered."""
-        self.delivered: Dict[str, float] = {}
-        """When an update with the key was acknowledged."""
+        self.delivered: Dict[str, Message] = {}
+        """The acknowledgement of the first update with the key."""
         self.left_out: Dict[str, int] = {}
         """Open keys that a later look did not show -> the index of its result."""
         self.snapshot: Optional[Snapshot] = None
@@ -156,6 +156,12 @@ def digest(question: Any) -> int:
     params = members(question).get("params")
     bare = {name: value for name, value in params.items() if name != "_meta"} if isinstance(params, dict) else params
     return content([members(question).get("method"), bare])
+
+
+def is_lost(message: Message) -> bool:
+    """Return True if a response may not have reached the client."""
+    exchange = message.exchange
+    return exchange is not None and (exchange.complete is False or exchange.ended_by == CLIENT)
 
 
 # What messages change, after the rules were asked about them
@@ -256,7 +262,7 @@ def acknowledge(message: Message) -> None:
     if task is not None and request is not None and not message.again:
         for key in list(members(request.params.get("inputResponses")))[:_KEYS]:
             if len(task.delivered) < _KEYS:
-                task.delivered.setdefault(key, message.time)
+                task.delivered.setdefault(key, message)
 
 
 @observe(on=NOTIFICATION, method="notifications/subscriptions/acknowledged")
