@@ -21,7 +21,7 @@ LISTS: Dict[str, Tuple[str, str]] = {
 }
 """The methods that list, with the member that has the items and the one that tells them apart."""
 _TAKEN = {**LISTS, "skills/list": ("skills", "uri")}
-"""The same with the list that an extension adds."""
+"""All lists: those and the one that an extension adds."""
 FEATURES: Dict[str, str] = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources"}
 """The methods that list -> the feature, whose `LIST_CHANGED` is about it."""
 NOTICES: Dict[str, Tuple[str, ...]] = {

@@ -32,17 +32,16 @@ FORM = "Fill in the form.\n"
 SKILL = "skill://acme/billing/refunds"
 
 
-def entry(**changes: Any) -> str:
-    """Return the entry of a skill with two files, as JSON, with some members changed; None leaves one away."""
-    made: Dict[str, Any] = {
-        "uri": SKILL + FILE, "frontmatter": {"name": "refunds", "description": "Refund a customer"},
-        "resources": [file(SKILL + FILE, TEXT), file(SKILL + "/forms/a.md", FORM)], **changes}
-    return json.dumps({name: value for name, value in made.items() if value is not None})
+def entry(uri: str = SKILL + FILE, frontmatter: Optional[Dict[str, Any]] = None, resources: Any = ...) -> str:
+    """Return the entry of a skill, as JSON: of two files, or of ``resources``; None leaves these away."""
+    files = [file(SKILL + FILE, TEXT), file(SKILL + "/forms/a.md", FORM)] if resources is ... else resources
+    made = {"uri": uri, "frontmatter": frontmatter or {"name": "refunds", "description": "Refund a customer"}}
+    return json.dumps(made if files is None else {**made, "resources": files})
 
 
-def file(uri: str, text: str, **changes: Any) -> Dict[str, Any]:
-    """Return a file of an entry."""
-    return {"uri": uri, "digest": digest_of(text.encode()), "size": len(text), **changes}
+def file(uri: str, text: str, size: Optional[int] = None) -> Dict[str, Any]:
+    """Return a file of an entry, with its size or another one."""
+    return {"uri": uri, "digest": digest_of(text.encode()), "size": len(text) if size is None else size}
 
 
 def content(uri: str, text: str) -> str:
