@@ -14,8 +14,6 @@ from tests.meta.facts import ROOT, SPEC, missing
 load()
 LIST = ROOT.parent / "shared" / "observer.tsv"
 DECIDED = {each for rule in RULES.values() for each in (rule.id, *rule.also)}
-NOT_YET: Set[str] = set()
-"""Areas whose rules come later."""
 
 _ELSEWHERE = "a client may have an id from elsewhere, and does not say so"
 _WISH = "the wish to cancel is inside the client; a call that is made again is no proof that the first was given up"
@@ -95,17 +93,11 @@ def test_ids_and_reasons_are_of_the_list():
 
 
 def test_each_row_that_shows_has_a_rule_or_a_reason(capsys):
-    rows = {id: row for id, row in stated().items() if row["area"] not in NOT_YET}
+    rows = stated()
     assert sorted(set(rows) - DECIDED - set(UNDECIDED)) == []
     with capsys.disabled():
-        print("\n%d requirements by %d rules, %d undecided, %d of these against the first judgement, %d not yet" % (
-            len(DECIDED & set(rows)), len(RULES), len(set(UNDECIDED) & set(rows)), len(DIFFERENT),
-            len(stated()) - len(rows)))
-
-
-def test_areas_without_rules_have_none():
-    rows = stated()
-    assert [id for id in DECIDED | set(UNDECIDED) if id in rows and rows[id]["area"] in NOT_YET] == []
+        print("\n%d requirements by %d rules, %d undecided, %d of these against the first judgement" % (
+            len(DECIDED & set(rows)), len(RULES), len(set(UNDECIDED) & set(rows)), len(DIFFERENT)))
 
 
 def test_differences_from_the_first_judgement_are_undecided():
@@ -113,7 +105,7 @@ def test_differences_from_the_first_judgement_are_undecided():
 
 
 def test_all_other_rows_are_as_first_judged():
-    rows = {id: row for id, row in judgements().items() if row["area"] not in NOT_YET}
+    rows = judgements()
     ruled = {id for id, row in rows.items() if row["decidable"] != "no"}
     assert sorted(ruled - DECIDED - set(DIFFERENT)) == []
     assert sorted(set(rows) - ruled - set(UNDECIDED) - set(DIFFERENT)) == []

@@ -12,7 +12,7 @@ from ...listed import Listing, new_items
 from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import items, masked, members, short
-from ..basic.words import is_integer, typed
+from ...values import is_integer, typed
 from .skill_methods import FORM, SKILL, START, TEXT, entry, file
 from .skill_state import (
     ENTRIES, FILE, MOST_BYTES, MOST_FILES, UNDECLARED, Entry, bytes_of, declared, digest_of, new_entries, owners,

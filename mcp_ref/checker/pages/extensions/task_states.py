@@ -8,7 +8,7 @@ from ...extensions import CANCEL_TASK, GET_TASK, UPDATE_TASK
 from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import has_mask, members, short
-from ..basic.words import is_integer, typed
+from ...values import is_integer, typed
 from .task_creation import fits, scene
 from .task_state import (
     CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, declared, id_of, task_of,
