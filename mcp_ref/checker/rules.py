@@ -237,7 +237,7 @@ def load() -> Dict[str, Rule]:
     from . import pages
 
     for name in pages.NAMES:
-        UNDECIDED.update(import_module("%s.%s" % (pages.__name__, name)).UNDECIDED)
+        UNDECIDED.update(getattr(import_module("%s.%s" % (pages.__name__, name)), "UNDECIDED", {}))
     return RULES
 
 

@@ -103,7 +103,8 @@ def _result_decoder(message: Message, row: Method, revision: Revision) -> Option
     return _RESULTS[key]
 
 
-@rule("schema.result", on=RESULT, follows=(*_ANY, "schema.unknown-method"), row=_row("schema.result", "MUST"), scene="""
+@rule("schema.result", on=RESULT, follows=(*_ANY, "schema.unknown-method", "tasks-ext.result-type-task-on-create"),
+      row=_row("schema.result", "MUST"), scene="""
     on stdio 2025-06-18
     C #1 tools/call {"name": "t", "arguments": {}}
   + S #1 {"content": [{"type": "text", "text": "a"}]}
