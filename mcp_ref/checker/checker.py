@@ -371,6 +371,8 @@ class Checker:
             self._judge(rules.MESSAGE, message.method, message.revision, message, connection)
             for moment in course.questions(message):
                 self._judge(moment, message.method, message.revision, message, connection)
+            if course.is_of_task(message):
+                self._judge(rules.TASKED, message.method, message.revision, message, connection)
         self._judge(message.kind, message.method, message.revision, message, connection)
         course.follow(message)
 

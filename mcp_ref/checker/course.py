@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional, Tuple
 from ..revisions import LATEST_HANDSHAKE, NAMES, Revision, revision
 from ..wiretrace import CLIENT, SERVER
 from . import observed, rules
-from .observed import META_CAPABILITIES, META_REVISION, Exchange, Message, Session, content
+from .observed import META_CAPABILITIES, META_REVISION, META_TASK, Exchange, Message, Session, content
 
 
 def settle(message: Message, exchange: Exchange) -> None:
@@ -114,6 +114,13 @@ def questions(message: Message) -> Tuple[str, ...]:
     if stateless and message.request is not None and _goes_on(message.request):
         found += (rules.OUTCOME,)
     return found
+
+
+def is_of_task(message: Message) -> bool:
+    """Tell whether a message is about a task."""
+    asked = message.request or message
+    return "task" in asked.params or META_TASK in message.meta or META_TASK in asked.meta or (
+        "tasks/" in message.method or message.method == "notifications/progress")
 
 
 def _goes_on(request: Message) -> bool:

@@ -24,6 +24,7 @@ META_REVISION = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 META_CLIENT = "io.modelcontextprotocol/clientInfo"
 META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+META_TASK = "io.modelcontextprotocol/related-task"
 
 _EMPTY: Dict[str, Any] = {}
 

@@ -31,6 +31,8 @@ ASKED                                         the `Message` with a question of t
 ANSWERED                                      the `Message` with an answer of the client: a response of it, or a request
                                               that goes on with a result that wants input
 OUTCOME                                       the `Message` that responds to such a request
+TASKED                                        the `Message` about a task: it asks for one, names or reports one,
+                                              responds to such a message, or is progress, perhaps that of a task
 ODD, NOISE                                    the `Message`: an object that is none of the four; bytes that are no JSON
 BATCH                                         the `Batch`, a list of its `Message` objects, after each was judged
 HEAD, RESPONSE, END                           the `Exchange`: its request's head, its response's head, its end was seen
@@ -62,11 +64,12 @@ from ..requirements import Requirement, requirements
 from ..wiretrace import Event
 from .observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Session
 
-ASKED, ANSWERED, OUTCOME = "asked", "answered", "outcome"
+ASKED, ANSWERED, OUTCOME, TASKED = "asked", "answered", "outcome", "tasked"
 MESSAGE, BATCH, HEAD, RESPONSE, END = "message", "batch", "head", "response", "end"
 SSE_EVENT, PROCESS, STDERR, FINISH = "event", "process", "stderr", "finish"
-_OF_MESSAGES = frozenset((REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ASKED, ANSWERED, OUTCOME, ODD, NOISE, BATCH))
-OF_METHODS = frozenset((REQUEST, NOTIFICATION, RESULT, ERROR, ASKED, ANSWERED, OUTCOME))
+_OF_MESSAGES = frozenset((
+    REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ASKED, ANSWERED, OUTCOME, TASKED, ODD, NOISE, BATCH))
+OF_METHODS = frozenset((REQUEST, NOTIFICATION, RESULT, ERROR, ASKED, ANSWERED, OUTCOME, TASKED))
 """The moments that are narrowed by a method."""
 MOMENTS = (*_OF_MESSAGES, HEAD, RESPONSE, END, SSE_EVENT, PROCESS, STDERR, FINISH)
 

@@ -10,7 +10,7 @@ from typing import Any, List, Mapping, Optional, Union
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import lists, new_items
-from ...observed import ERROR, REQUEST, RESULT, Message
+from ...observed import ERROR, META_CAPABILITIES, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
 from ...values import is_base64, items, masked, members, short
 from ..server.tools import succeeded, tool_of
@@ -187,8 +187,8 @@ def declares_types(message: Message) -> Verdict:
     """A client that declares apps lists the media types that it shows."""
     if message.method == "initialize":
         declared = members(members(message.params.get("capabilities")).get("extensions"))
-    elif message.revision is not None and message.revision.stateless and message.sender == CLIENT:
-        declared = members(members(message.capabilities(CLIENT)).get("extensions"))
+    elif META_CAPABILITIES in message.meta:
+        declared = members(members(message.meta[META_CAPABILITIES]).get("extensions"))
     else:
         return None
     if EXTENSION not in declared:
@@ -218,6 +218,8 @@ def checks_client(message: Message) -> Verdict:
 
 def _for_model(message: Message) -> Optional[List[Any]]:
     """Return the content of the result of a tool with a UI that a model may call; None for any other result."""
+    if not len(message.session.state(Views).of):
+        return None
     tool = tool_of(message)
     if tool is None or not isinstance(_named(tool), str) or not succeeded(message):
         return None

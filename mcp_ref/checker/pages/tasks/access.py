@@ -10,7 +10,7 @@ from typing import Any, Optional, Tuple
 from ....wiretrace import SERVER
 from ...bounds import Bounds, Forgetful
 from ...observed import ERROR, RESULT, Exchange, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import KEPT, TASKED, Broken, CannotTell, Verdict, observe, rule
 from ...values import masked, short
 from .known import ABOUT_ONE, AUGMENTED, ID, LIST, credentials, listed, report, reports, target
 
@@ -96,7 +96,7 @@ def _count(id: str) -> Optional[Tuple[str, int]]:
     return (id[:found.start()] + "#" + id[found.end():], int(found.group())) if found is not None else None
 
 
-@rule("tasks.id-entropy", on=RESULT, method=AUGMENTED, party=SERVER,
+@rule("tasks.id-entropy", on=TASKED, method=AUGMENTED, party=SERVER,
       reading="an id of fewer than %d characters, or one that counts on from the last, can be guessed" % _FEWEST,
       scene=listed() + """
     C #2 tools/call {"name": "slow", "task": {}}
@@ -146,7 +146,7 @@ def no_list(message: Message) -> Verdict:
     return Broken("tasks.list is declared", "result.capabilities.tasks.list")
 
 
-@observe(on=RESULT, method=AUGMENTED)
+@observe(on=TASKED, method=AUGMENTED)
 def note_owner(message: Message) -> None:
     """Note with which credentials a task was made."""
     made = reports(message)

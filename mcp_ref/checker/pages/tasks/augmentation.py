@@ -8,7 +8,7 @@ from typing import Any, Optional
 from ....methods import lookup
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, TASKED, Broken, CannotTell, Verdict, rule
 from ...values import members, short
 from ..server.tools import done, tool_of
 from .known import AUGMENTED, ID, is_augmented, listed, report, tasks
@@ -45,7 +45,8 @@ def _support(request: Message) -> Optional[str]:
 
 
 def _augmented_for(message: Message, capability: str) -> Verdict:
-    if not is_augmented(message) or message.revision is None or lookup(message.method, message.revision) is None:
+    if message.kind != REQUEST or not is_augmented(message) or message.revision is None or (
+            lookup(message.method, message.revision) is None):
         return None
     declared = message.has_capability(message.receiver, capability)
     if declared is None:
@@ -53,7 +54,7 @@ def _augmented_for(message: Message, capability: str) -> Verdict:
     return KEPT if declared else Broken("the %s has not declared %s" % (message.receiver, capability), "params.task")
 
 
-@rule("tasks.only-if-declared", on=REQUEST, follows=("tasks.none-without-capability", "tasks.tools-call-capability"),
+@rule("tasks.only-if-declared", on=TASKED, follows=("tasks.none-without-capability", "tasks.tools-call-capability"),
       scene="""
   + on stdio 2025-11-25 client={"sampling": {}, "tasks": {"requests": {"sampling": {"createMessage": {}}}}}
   - on stdio 2025-11-25 client={"sampling": {}, "tasks": {"requests": {"elicitation": {"create": {}}}}}
@@ -66,7 +67,7 @@ def only_if_declared(message: Message) -> Verdict:
     return _augmented_for(message, _capability(message))
 
 
-@rule("tasks.none-without-capability", on=REQUEST, follows="tasks.tools-call-capability", scene="""
+@rule("tasks.none-without-capability", on=TASKED, follows="tasks.tools-call-capability", scene="""
   + on stdio 2025-11-25 client={"sampling": {}, "tasks": {"requests": {"sampling": {"createMessage": {}}}}}
   - on stdio 2025-11-25 client={"sampling": {}}
     S #1 """ + _SAMPLE % ', "task": {}' + """
@@ -78,7 +79,7 @@ def none_without_capability(message: Message) -> Verdict:
     return _augmented_for(message, "tasks")
 
 
-@rule("tasks.tools-call-capability", on=REQUEST, method=_CALL, scene="""
+@rule("tasks.tools-call-capability", on=TASKED, method=_CALL, scene="""
   + on stdio 2025-11-25 server={"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}
   - on stdio 2025-11-25 server={"tools": {}, "tasks": {"list": {}}}
     C #1 tools/call {"name": "slow", "task": {}}
@@ -90,27 +91,31 @@ def tools_call_capability(message: Message) -> Verdict:
     return _augmented_for(message, _capability(message)) if message.sender == CLIENT else None
 
 
+_HEAD = """
+    on stdio 2025-11-25 server={"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}"""
+_TOOL = '{"tools": [{"name": "slow", "inputSchema": {"type": "object"}%s}]}'
 _PLAIN_TOOL = ', "execution": {"taskSupport": "forbidden"}'
 _NEEDY_TOOL = ', "execution": {"taskSupport": "required"}'
 
 
-@rule("tasks.tool-forbidden", on=REQUEST, method=_CALL, scene=listed("") + """
-  + C #2 tools/call {"name": "slow"}
-  + S #2 {"content": []}
+@rule("tasks.tool-forbidden", on=TASKED, method=_CALL, scene=_HEAD + """
+    C #1 tools/list
+  + S #1 """ + _TOOL % ', "execution": {"taskSupport": "optional"}' + """
+  - S #1 """ + _TOOL % "" + """
+  + C #2 tools/call {"name": "slow", "task": {}}
+  + S #2 {"task": """ + report() + """}
   - C #2 tools/call {"name": "slow", "task": {}}
   - S #2 !-32601 "Tasks are not supported"
 """)
 def tool_forbidden(message: Message) -> Verdict:
     """A client does not call a tool as a task that does not say it may be."""
-    if message.sender != CLIENT or not _runs_tasks(message):
+    if message.kind != REQUEST or message.sender != CLIENT or not is_augmented(message) or not _runs_tasks(message):
         return None
     support = _support(message)
     if support is None:
-        return CannotTell("what the tool says about tasks") if is_augmented(message) else None
-    if support != "forbidden":
-        return None
-    return Broken("the tool %s does not run as a task" % short(message.params.get("name")), "params.task") if (
-        is_augmented(message)) else KEPT
+        return CannotTell("what the tool says about tasks")
+    return KEPT if support != "forbidden" else Broken(
+        "the tool %s does not run as a task" % short(message.params.get("name")), "params.task")
 
 
 @rule("tasks.tool-required", on=REQUEST, method=_CALL, scene=listed(_NEEDY_TOOL) + """
@@ -121,7 +126,8 @@ def tool_forbidden(message: Message) -> Verdict:
 """)
 def tool_required(message: Message) -> Verdict:
     """A client calls a tool as a task that says it has to be."""
-    if message.sender != CLIENT or not _runs_tasks(message) or _support(message) != "required":
+    if not tasks(message.session).needy or message.sender != CLIENT or not _runs_tasks(message) or (
+            _support(message) != "required"):
         return None
     return KEPT if is_augmented(message) else Broken(
         "the tool %s only runs as a task" % short(message.params.get("name")), "params.task")
@@ -143,7 +149,7 @@ def _refusal(message: Message, why: str) -> Verdict:
     return CannotTell("whether the error has another cause")
 
 
-@rule("tasks.tool-forbidden-error", on=(RESULT, ERROR), method=_CALL, party=SERVER, provoked="tasks.tool-forbidden",
+@rule("tasks.tool-forbidden-error", on=TASKED, method=_CALL, party=SERVER, provoked="tasks.tool-forbidden",
       scene=listed(_PLAIN_TOOL) + """
     C #2 tools/call {"name": "slow", "task": {}}
   + S #2 !-32601 "Tasks are not supported"
@@ -152,8 +158,8 @@ def _refusal(message: Message, why: str) -> Verdict:
 def tool_forbidden_error(message: Message) -> Verdict:
     """A server refuses to run a tool as a task that does not say it may be, by the code of unknown methods."""
     asked = message.request
-    if asked is None or asked.sender != CLIENT or not is_augmented(asked) or not _runs_tasks(asked) or (
-            _support(asked) != "forbidden"):
+    if asked is None or message.kind not in (RESULT, ERROR) or asked.sender != CLIENT or not is_augmented(asked) or (
+            not _runs_tasks(asked) or _support(asked) != "forbidden"):
         return None
     return _refusal(message, "does not run as a task")
 
@@ -167,8 +173,8 @@ def tool_forbidden_error(message: Message) -> Verdict:
 def tool_required_error(message: Message) -> Verdict:
     """A server refuses a plain call of a tool that has to run as a task, by the code of unknown methods."""
     asked = message.request
-    if asked is None or asked.sender != CLIENT or is_augmented(asked) or not _runs_tasks(asked) or (
-            _support(asked) != "required"):
+    if not tasks(message.session).needy or asked is None or asked.sender != CLIENT or is_augmented(asked) or (
+            not _runs_tasks(asked) or _support(asked) != "required"):
         return None
     if message.error.get("code") == _INVALID_REQUEST:
         return CannotTell("whether the server wants tasks for all calls: the page has another code for that")
@@ -184,12 +190,12 @@ _SENT_ANYHOW = """
 
 def _made_task(message: Message) -> Optional[bool]:
     """Return whether the result of a request that asked for a task is one; None for any other message."""
-    if message.request is None or not is_augmented(message.request):
+    if message.kind != RESULT or not is_augmented(message.request):
         return None
     return isinstance(message.result.get("task"), dict)
 
 
-@rule("tasks.declare-capability", on=RESULT, method=AUGMENTED, provoked="tasks.tools-call-capability", scene="""
+@rule("tasks.declare-capability", on=TASKED, method=AUGMENTED, provoked="tasks.tools-call-capability", scene="""
     on stdio 2025-11-25 server={"tools": {}}
 """ + _SENT_ANYHOW)
 def declare_capability(message: Message) -> Verdict:
@@ -202,7 +208,7 @@ def declare_capability(message: Message) -> Verdict:
     return KEPT if declared or not made else Broken("a task, and tasks was not declared", "result.task")
 
 
-@rule("tasks.ignored-when-undeclared", on=RESULT, method=AUGMENTED, follows="tasks.declare-capability",
+@rule("tasks.ignored-when-undeclared", on=TASKED, method=AUGMENTED, follows="tasks.declare-capability",
       provoked="tasks.tools-call-capability", scene="""
     on stdio 2025-11-25 server={"tools": {}, "tasks": {"list": {}}}
 """ + _SENT_ANYHOW)
@@ -218,7 +224,7 @@ def ignored(message: Message) -> Verdict:
                                                     "result.task")
 
 
-@rule("tasks.create-result", on=RESULT, method=AUGMENTED, scene=listed() + """
+@rule("tasks.create-result", on=TASKED, method=AUGMENTED, scene=listed() + """
     C #2 tools/call {"name": "slow", "task": {}}
   + S #2 {"task": """ + report() + """}
   - S #2 {"content": []}
@@ -241,7 +247,7 @@ def create_result(message: Message) -> Verdict:
     return Broken("a result without a task", "result.task")
 
 
-@rule("tasks.create-result-promptly", on=RESULT, method=_CALL, party=SERVER,
+@rule("tasks.create-result-promptly", on=TASKED, method=_CALL, party=SERVER,
       reading="more than %d seconds, and no question to the client in between, are not soon" % _PROMPT,
       scene=listed() + """
     C #2 tools/call {"name": "slow", "task": {}}
@@ -261,7 +267,7 @@ def promptly(message: Message) -> Verdict:
     return Broken("the task came after %.0f seconds" % waited, "result.task")
 
 
-@rule("tasks.id-by-receiver", on=RESULT, method=AUGMENTED, scene=listed() + """
+@rule("tasks.id-by-receiver", on=TASKED, method=AUGMENTED, scene=listed() + """
   + C #2 tools/call {"name": "slow", "task": {}}
   - C #2 tools/call {"name": "slow", "task": {"taskId": \"""" + ID + """\"}}
     S #2 {"task": """ + report() + """}

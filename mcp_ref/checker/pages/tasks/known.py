@@ -11,13 +11,14 @@ from typing import Any, Deque, Dict, List, Mapping, NamedTuple, Optional, Set, T
 from ....jsontext import dumps
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
-from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message, Session, content
+from ...listed import new_items
+from ...observed import ERROR, META_TASK, NOTIFICATION, REQUEST, RESULT, Message, Session, content
 from ...rules import observe
 from ...values import items, masked, members
 
 UNDECIDED: Dict[str, str] = {}
 
-RELATED = "io.modelcontextprotocol/related-task"
+RELATED = META_TASK
 STATUS = "notifications/tasks/status"
 GET, LIST, FETCH, CANCEL = "tasks/get", "tasks/list", "tasks/result", "tasks/cancel"
 ABOUT_ONE = (GET, FETCH, CANCEL)
@@ -116,6 +117,8 @@ class Tasks:
         """Runs by receiver and the cursor that leads on."""
         self.complete: Dict[str, Run] = {}
         """The newest complete run by receiver."""
+        self.needy = False
+        """True once a tool was listed that only runs as a task."""
         self.last: Dict[str, float] = {}
         """When a party has sent its last request, other than `ping`."""
 
@@ -157,7 +160,7 @@ def reports(message: Message) -> List[Tuple[str, Mapping[str, Any]]]:
     """Return the reports of a message, each with its place."""
     if message.kind == NOTIFICATION:
         return [("params", message.params)]
-    if message.request is None:
+    if message.request is None or message.kind != RESULT:
         return []
     if message.method in (GET, CANCEL):
         return [("result", message.result)]
@@ -254,6 +257,13 @@ def _note_page(message: Message) -> None:
         known.open[message.sender, following] = run
     elif following is None:
         known.complete[message.sender] = run
+
+
+@observe(on=RESULT, method="tools/list")
+def note_needy(message: Message) -> None:
+    """Note that a tool only runs as a task."""
+    if any(members(each.get("execution")).get("taskSupport") == "required" for _, each in new_items(message)):
+        tasks(message.session).needy = True
 
 
 @observe(on=REQUEST)

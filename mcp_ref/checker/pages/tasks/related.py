@@ -6,7 +6,7 @@ from typing import Any
 
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Exchange, Message, id_key
-from ...rules import KEPT, RESPONSE, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, RESPONSE, TASKED, Broken, CannotTell, Verdict, rule
 from ...values import masked, short
 from ..basic.progress import request_of_token
 from .known import (
@@ -35,7 +35,7 @@ def _names(message: Message, where: str, id: str) -> Verdict:
 # What belongs to a task
 
 
-@rule("tasks.related-metadata", on=(REQUEST, NOTIFICATION, RESULT), scene=created() + """
+@rule("tasks.related-metadata", on=TASKED, scene=created() + """
     S #7 """ + ASKING + """
   + C #7 """ + ANSWER + """
   - C #7 {"action": "decline"}
@@ -45,7 +45,7 @@ def related_metadata(message: Message) -> Verdict:
     if RELATED in message.meta and not isinstance(related(message), str):
         return Broken("the task is %s" % short(message.meta[RELATED]),
                       "%s._meta.%s" % ("result" if message.kind == RESULT else "params", RELATED))
-    if message.kind == REQUEST or message.method in OPERATIONS:
+    if message.kind not in (RESULT, NOTIFICATION) or message.method in OPERATIONS:
         return None
     if message.kind == RESULT:
         id = related(message.request) if message.request is not None else None

@@ -4,7 +4,7 @@ import re
 from typing import Any, Callable, List, Optional, Union
 
 from ...observed import ERROR, NOTIFICATION, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, TASKED, Broken, CannotTell, Verdict, rule
 from ...values import masked, short
 from .known import (
     AUGMENTED, CANCEL, GET, ID, REPORTING, STATUS, STATUSES, TERMINAL, Known, created, is_augmented, is_later, known,
@@ -41,7 +41,7 @@ def _each(message: Message, judge: Callable[[str, Any, Optional[Known]], Optiona
 # Ids
 
 
-@rule("tasks.id-string", on=(RESULT, NOTIFICATION), method=(*REPORTING, STATUS), scene=listed() + """
+@rule("tasks.id-string", on=TASKED, method=(*REPORTING, STATUS), scene=listed() + """
     C #2 tools/call {"name": "slow", "task": {}}
   + S #2 {"task": """ + report() + """}
   - S #2 {"task": """ + report().replace('"%s"' % ID, "5") + """}
@@ -52,7 +52,7 @@ def id_string(message: Message) -> Verdict:
         "the id is %s" % short(each.get("taskId")), where + ".taskId"))
 
 
-@rule("tasks.id-unique", on=RESULT, method=AUGMENTED, scene=created() + """
+@rule("tasks.id-unique", on=TASKED, method=AUGMENTED, scene=created() + """
     C #3 tools/call {"name": "slow", "task": {}}
   + S #3 {"task": """ + report(id="0c5b7e5f-24b6-4a39-9d0e-4d0cc1b5a7d1") + """}
   - S #3 {"task": """ + report() + """}
@@ -76,7 +76,7 @@ def id_unique(message: Message) -> Verdict:
 # Statuses
 
 
-@rule("tasks.starts-working", on=RESULT, method=AUGMENTED, scene=listed() + """
+@rule("tasks.starts-working", on=TASKED, method=AUGMENTED, scene=listed() + """
     C #2 tools/call {"name": "slow", "task": {}}
   + S #2 {"task": """ + report() + """}
   - S #2 {"task": """ + report("completed") + """}
@@ -112,14 +112,14 @@ def _next_status(before: str, later: str, wrong: str) -> str:
 """ % (ID, report(before), ID, report(later), report(wrong))
 
 
-@rule("tasks.from-working", on=(RESULT, NOTIFICATION), method=(*REPORTING, STATUS),
+@rule("tasks.from-working", on=TASKED, method=(*REPORTING, STATUS),
       scene=_next_status("working", "completed", "paused"))
 def from_working(message: Message) -> Verdict:
     """A task that works goes on to one of the statuses of the page."""
     return _from(message, "working")
 
 
-@rule("tasks.from-input-required", on=(RESULT, NOTIFICATION), method=(*REPORTING, STATUS),
+@rule("tasks.from-input-required", on=TASKED, method=(*REPORTING, STATUS),
       scene=_next_status("input_required", "working", "pending"))
 def from_input_required(message: Message) -> Verdict:
     """A task that wants input goes on to one of the statuses of the page."""
@@ -150,14 +150,14 @@ def _after_end(message: Message, ends: "tuple[str, ...]") -> Verdict:
     return CannotTell("which of two reports was made first") if unsure else KEPT if seen else None
 
 
-@rule("tasks.terminal-final", on=(RESULT, NOTIFICATION), method=(*REPORTING, STATUS),
+@rule("tasks.terminal-final", on=TASKED, method=(*REPORTING, STATUS),
       scene=_next_status("completed", "completed", "working"))
 def terminal_final(message: Message) -> Verdict:
     """A task that has completed or failed keeps that status."""
     return _after_end(message, ("completed", "failed"))
 
 
-@rule("tasks.cancel-final", on=(RESULT, NOTIFICATION), method=(*REPORTING, STATUS), scene=created() + """
+@rule("tasks.cancel-final", on=TASKED, method=(*REPORTING, STATUS), scene=created() + """
     C #3 tasks/cancel {"taskId": "%s"}
     S #3 %s
     C #4 tasks/get {"taskId": "%s"}
@@ -201,14 +201,14 @@ def _times(message: Message, name: str) -> Verdict:
     return _each(message, judge)
 
 
-@rule("tasks.created-at", on=RESULT, method=REPORTING, scene=_FAILED % (
+@rule("tasks.created-at", on=TASKED, method=REPORTING, scene=_FAILED % (
     ID, report(), report().replace('"2025-11-25T10:30:00Z"', "1712", 1)))
 def created_at(message: Message) -> Verdict:
     """The report of a task says when it was created, as a time of ISO 8601."""
     return _times(message, "createdAt")
 
 
-@rule("tasks.last-updated-at", on=RESULT, method=REPORTING, scene=_FAILED % (
+@rule("tasks.last-updated-at", on=TASKED, method=REPORTING, scene=_FAILED % (
     ID, report(), report(more={"lastUpdatedAt": "yesterday"})))
 def last_updated_at(message: Message) -> Verdict:
     """The report of a task says when it was changed last, as a time of ISO 8601."""
@@ -236,7 +236,7 @@ def ttl_reported(message: Message) -> Verdict:
     return Broken("the task is unknown, and its lifetime of %s is not over" % short(task.ttl), "error")
 
 
-@rule("tasks.limit-ttl", on=RESULT, method=AUGMENTED, reading="a lifetime without limit is beyond any maximum",
+@rule("tasks.limit-ttl", on=TASKED, method=AUGMENTED, reading="a lifetime without limit is beyond any maximum",
       scene=listed() + """
     C #2 tools/call {"name": "slow", "task": {}}
   + S #2 {"task": """ + report() + """}
