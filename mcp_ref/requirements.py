@@ -14,6 +14,7 @@ from .revisions import REVISIONS, Revision
 EXTENSIONS = "extensions/"
 """The beginning of the pages of extensions."""
 SITE = "https://modelcontextprotocol.io/specification"
+REPOSITORIES = "https://github.com/modelcontextprotocol"
 _SCHEMA = "schema.json"
 
 
@@ -85,7 +86,10 @@ def covers(window: str, there: Revision) -> bool:
 
 
 def url(page: str, there: Revision, heading: str = "") -> str:
-    """Return the public address of a page in a revision, and of a heading on it."""
+    """Return the public address of a page in a revision, and of a heading on it; of an extension, of its repository.
+    """
+    if page.startswith(EXTENSIONS):
+        return "%s/ext-%s" % (REPOSITORIES, page.split("/")[1])
     path = "schema" if page == _SCHEMA else page[: -len("/index")] if page.endswith("/index") else page
     anchor = "" if page == _SCHEMA else anchor_of(heading.rpartition(" > ")[2])
     return "%s/%s%s%s" % (SITE, there, "" if path == "index" else "/" + path, "#" + anchor if anchor else "")

@@ -89,3 +89,9 @@ def test_the_checker_is_loaded_only_if_it_is_asked(word, loaded):
     code = "import sys\nfrom mcp_ref.cli import main\nmain(['explain', %r])\nprint('mcp_ref.checker' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code % word], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=25)
     assert done.stdout.decode().splitlines()[-1] == loaded
+
+
+def test_a_rule_of_an_extension_leads_to_its_repository_and_to_no_page_of_the_same_name(capsys):
+    out = here(capsys, "explain", "tasks-ext.get-working")[1]
+    assert "  read it at  https://github.com/modelcontextprotocol/ext-tasks\n" in out
+    assert "basic/utilities/tasks" not in out and "tasks/get #2" in out

@@ -241,6 +241,8 @@ def cited_at(page: str, heading: str) -> List[Citation]:
 
 def same_page(one: str, other: str) -> bool:
     """True if two pages are one that was moved or divided: ``basic/transports`` and ``basic/transports/stdio``."""
+    if one.startswith(EXTENSIONS) or other.startswith(EXTENSIONS):
+        return one == other
     return (one == other or one.startswith(other + "/") or other.startswith(one + "/")
             or one.rpartition("/")[2] == other.rpartition("/")[2] != "index")
 
