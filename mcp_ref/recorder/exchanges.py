@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 from ..jsontext import JsonError, loads
 from ..wiretrace import BODY, CLIENT, END, GAP, OPEN, REQUEST, RESPONSE, SERVER, SSE_EVENT, TRANSPORT
+from ..wiretrace.sse import SseBlock, SseSplitter
 from .framing import Head
 from .telling import Teller, canonical, header_fields, is_mirror
 
@@ -295,24 +296,22 @@ class _Events(_Body):
     def __init__(self, exchange: ExchangeRecorder, direction: str, fields: List[Tuple[str, str]],
                  posted: bool = False) -> None:
         super().__init__(exchange, direction, fields, posted)
-        self._splitter = SseBlocks()
+        self._splitter = SseSplitter(LONGEST_BODY)
 
     def _take(self, at: float, data: bytes) -> None:
         for block in self._splitter.feed(data):
             self._event(at, block)
 
-    def _event(self, at: float, block: bytes) -> None:
-        if not block:
+    def _event(self, at: float, block: Optional[SseBlock]) -> None:
+        if block is None:
             self._gap(at, "an event of more than %d bytes" % LONGEST_BODY)
-            return
-        found, data = event_of(block)
-        text = None if data is None else data.decode("utf-8", "backslashreplace")
-        if data and found.get("event", "message") == "message":
-            self._exchange.message(at, self._direction, data, found)
-        elif found or text is not None:
-            if found.get("event") == "endpoint" and text:
+        elif block.is_message:
+            self._exchange.message(at, self._direction, block.data or b"", block.fields)
+        else:
+            text = None if block.data is None else block.data.decode("utf-8", "backslashreplace")
+            if block.fields.get("event") == "endpoint" and text:
                 self._exchange.learn(at, text)
-            self._exchange.tell(at, SSE_EVENT, self._direction, {**found, "data": text})
+            self._exchange.tell(at, SSE_EVENT, self._direction, {**block.fields, "data": text})
 
     def _finish(self, at: float, complete: bool) -> None:
         if self._splitter.rest.strip():
@@ -320,74 +319,7 @@ class _Events(_Body):
                                 self._splitter.rest[:_SHOWN].decode("utf-8", "backslashreplace"))
 
     def _lose(self) -> None:
-        self._splitter = SseBlocks()
-
-
-class SseBlocks:
-    """The blocks of a stream of events, each the bytes up to an empty line; b"" stands for one that was too long."""
-
-    def __init__(self) -> None:
-        self._parts: List[bytes] = []
-        """The beginning of a block, without the LF that `_line_end` stands for."""
-        self._size = 0
-        self._line_end = False
-        self._cr = False
-        self._first = True
-
-    @property
-    def rest(self) -> bytes:
-        """The beginning of a block whose end has not come."""
-        return b"".join(self._parts)
-
-    def feed(self, data: bytes) -> List[bytes]:
-        """Take a part of the stream, and return the blocks that end in it, with LF at the ends of lines."""
-        if self._cr and data[:1] == b"\n":
-            data = data[1:]
-            self._cr = False
-        if not data:
-            return []
-        self._cr = data[-1:] == b"\r"
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *blocks, last = ((b"\n" if self._line_end else b"") + data).split(b"\n\n")
-        found: List[bytes] = []
-        for block in blocks:
-            self._keep(block)
-            found += self._cut()
-        self._line_end = last[-1:] == b"\n"
-        self._keep(last[:-1] if self._line_end else last)
-        return found
-
-    def _keep(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size <= LONGEST_BODY:
-            self._parts.append(part)
-        else:
-            self._parts.clear()
-
-    def _cut(self) -> List[bytes]:
-        block, too_long = self.rest, self._size > LONGEST_BODY
-        self._parts, self._size = [], 0
-        if self._first and block:
-            self._first = False
-            block = block[3:] if block.startswith(b"\xef\xbb\xbf") else block
-        block = block.strip(b"\n")
-        return [block] if block or too_long else []
-
-
-def event_of(block: bytes) -> Tuple[Dict[str, Any], Optional[bytes]]:
-    """Return the fields ``id``, ``event`` and ``retry`` of a block, as far as it has them, and its data, or None."""
-    found: Dict[str, Any] = {}
-    data: Optional[List[bytes]] = None
-    for line in block.split(b"\n"):
-        name, _, value = line.partition(b":")
-        value = value[1:] if value[:1] == b" " else value
-        if name == b"data":
-            data = (data or []) + [value]
-        elif name in (b"id", b"event"):
-            found[name.decode("ascii")] = value.decode("utf-8", "backslashreplace")
-        elif name == b"retry" and value.isdigit():
-            found["retry"] = int(value[:18])
-    return found, None if data is None else b"\n".join(data)
+        self._splitter = SseSplitter(LONGEST_BODY)
 
 
 def media_type(fields: List[Tuple[str, str]]) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from ..http11.message import Exchange, Pairs
 from ..jsontext import JsonError, loads
 from ..wiretrace import BODY, CLIENT, CLOSE, END, GAP, OPEN, REQUEST, RESPONSE, SERVER, SSE_EVENT
+from ..wiretrace.sse import SseSplitter
 
 if TYPE_CHECKING:
     from ..wiretrace import Trace
@@ -24,72 +25,6 @@ _LONGEST_BODY = 64 * 1024
 """The bytes of other bodies that are shown."""
 _FORM = "application/x-www-form-urlencoded"
 _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json").fullmatch
-
-
-class SseSplitter:
-    """Splits the bytes of a stream into its events, each with the fields that it had and no others.
-
-    The transport reads the same bytes by a parser of its own, as the standard says what they mean; here they are shown.
-    """
-
-    def __init__(self) -> None:
-        self._rest: List[bytes] = []
-        self._lines: List[bytes] = []
-        self._size = 0
-        self._begun = False
-        self.too_long = False
-
-    def feed(self, data: bytes) -> "List[Tuple[Dict[str, Any], Optional[bytes]]]":
-        """Return the events that end in these bytes: fields beside the data, and the data, None if there was none."""
-        if not self._begun and data:
-            self._begun = True
-            data = data[3:] if data[:3] == b"\xef\xbb\xbf" else data
-        self._size += len(data)
-        if b"\n" not in data and b"\r" not in data and self._rest and self._rest[-1][-1:] != b"\r":
-            self._rest.append(data)
-            self._bound()
-            return []
-        data = b"".join(self._rest) + data
-        if b"\r" in data:
-            held = b"\r" if data[-1:] == b"\r" else b""  # the rest of a line end may follow
-            data = data[:len(data) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n") + held
-        *lines, rest = data.split(b"\n")
-        self._rest = [rest]
-        events = []
-        for line in lines:
-            if line:
-                self._take(line)
-            elif self._lines:
-                event = self._event()
-                if event is not None:
-                    events.append(event)
-        if not self._lines:
-            self._size = len(rest)
-        self._bound()
-        return events
-
-    def _bound(self) -> None:
-        if self._size > LONGEST:
-            self.too_long, self._rest, self._lines, self._size = True, [], [], 0
-
-    def _take(self, line: bytes) -> None:
-        if line[:1] != b":":  # a comment
-            self._lines.append(line)
-
-    def _event(self) -> "Optional[Tuple[Dict[str, Any], Optional[bytes]]]":
-        fields: Dict[str, Any] = {}
-        data: List[bytes] = []
-        for line in self._lines:
-            name, _, value = line.partition(b":")
-            value = value[1:] if value[:1] == b" " else value
-            if name == b"data":
-                data.append(value)
-            elif name in (b"id", b"event"):
-                fields[name.decode("ascii")] = value.decode("utf-8", "replace")
-            elif name == b"retry" and value.isdigit() and len(value) < 16:
-                fields["retry"] = int(value)
-        self._lines = []
-        return (fields, b"\n".join(data) if data else None) if fields or data else None
 
 
 class HttpTrace:
@@ -202,7 +137,7 @@ class ExchangeTrace:
         with self._lock:
             self._answered, self._status, self._kind = True, status, _media(fields)
             if self._kind == "text/event-stream" and not self._document:
-                self._events = SseSplitter()
+                self._events = SseSplitter(LONGEST)
             self._tell(RESPONSE, SERVER, {"status": status, "fields": fields})
 
     def data(self, data: bytes) -> None:
@@ -216,15 +151,14 @@ class ExchangeTrace:
                     self._parts.append(data)
 
     def _stream(self, events: SseSplitter, data: bytes) -> None:
-        for fields, value in events.feed(data):
-            if value and fields.get("event", "message") == "message":
-                self._message(SERVER, value, fields)
+        for block in events.feed(data):
+            if block is None:
+                self._tell(GAP, "", {}, "an event of more than %d bytes" % LONGEST)
+            elif block.is_message:
+                self._message(SERVER, block.data or b"", block.fields)
             else:
-                text = None if value is None else value.decode("utf-8", "replace")
-                self._tell(SSE_EVENT, SERVER, {**fields, "data": text})
-        if events.too_long:
-            events.too_long = False
-            self._tell(GAP, "", {}, "an event of more than %d bytes" % LONGEST)
+                text = None if block.data is None else block.data.decode("utf-8", "replace")
+                self._tell(SSE_EVENT, SERVER, {**block.fields, "data": text})
 
     def end(self, party: str, complete: bool = True, note: str = "") -> None:
         """Tell of the body, if it was no stream, and of the end of the exchange. A second call does nothing."""
