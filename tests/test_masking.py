@@ -6,7 +6,7 @@ from typing import Any, Callable, List
 
 import pytest
 
-from mcp_ref.diagnostics.masking import Masker
+from mcp_ref.diagnostics.masking import MOST_LEARNT, Masker
 
 SECRET = "hunter2-hunter2"
 MASK = re.compile(r"\*\*\*[0-9a-f]{8}!?")
@@ -181,3 +181,60 @@ def test_secrets_in_another_spelling_are_masked_in_raw_text(text: str) -> None:
 
 def test_names_of_parameters_are_masked_where_they_hold_secrets() -> None:
     assert "SECRET99" not in str(Masker().form([('{"client_secret":"SECRET99SECRET"}', "")]))
+
+
+@pytest.mark.parametrize("shown, hidden", [
+    (lambda masker: masker.url("/a;jsessionid=SECRET99SECRET/b;v=SECRET99SECRET?x="), "/a;jsessionid="),
+    (lambda masker: masker.text("GET /a;jsessionid=SECRET99SECRET HTTP/1.1"), "GET /a;jsessionid="),
+    (lambda masker: masker.field("Authorization", "Bearer\tSECRET99SECRET"), "Bearer "),
+    (lambda masker: masker.field("Authorization", "SECRET99 SECRET99SECRET"), ""),
+    (lambda masker: masker.field("Authorization", "SECRET99="), ""),
+    (lambda masker: masker.field("WWW-Authenticate", "Negotiate oYGSECRET99=="), "Negotiate "),
+    (lambda masker: masker.field("WWW-Authenticate", "NTLM SECRET99, Basic realm=x"), "NTLM "),
+    (lambda masker: masker.field("WWW-Authenticate", "SECRET99"), ""),
+    (lambda masker: masker.raw('<form><input type=hidden name="code" value="SECRET99SECRET">'), "<form><input "),
+    (lambda masker: masker.raw("<INPUT value='SECRET99SECRET' NAME = state"), "<INPUT value='"),
+    (lambda masker: masker.raw('<a href="/cb?x=1&amp;code=SECRET99&amp;state=SECRET99SECRET99">'), '<a href="/cb?x=1&'),
+    (lambda masker: masker.stderr("exchanging code=aSECRET99SECRET99 now"), "exchanging code="),
+])
+def test_secrets_in_odd_places_are_masked(shown: Callable[[Masker], str], hidden: str) -> None:
+    text = shown(Masker())
+    assert "SECRET" not in text and text.startswith(hidden) and "***" in text
+
+
+@pytest.mark.parametrize("text", [
+    "exit code=1", "code=ECONNREFUSED_BY_THE_PEER", "state=waiting_for_the_client", "issues?state=open",
+    "code=12345678901234567890", '<input name="q" value="shoes">', "<output>", "/path;v=", "Basic", "",
+])
+def test_what_is_no_code_stays(text: str) -> None:
+    assert Masker().raw(text) == text
+
+
+def test_a_private_key_is_masked_over_several_lines_of_stderr() -> None:
+    masker = Masker()
+    key = ["-----BEGIN RSA PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED", "", "MIIESECRET99", "AQ==SECRET=",
+           "-----END RSA PRIVATE KEY-----"]
+    lines = ["loading", *key, "loaded", key[0], "MIIESECRET99", "gave up: no end", "MIIE",
+             "x " + key[0] + "AB" + key[5]]
+    shown = [masker.stderr(line) for line in lines]
+    assert not any("SECRET" in line or "Proc-Type" in line for line in shown)
+    assert [shown[place] for place in (0, 7, 10, 11)] == ["loading", "loaded", "gave up: no end", "MIIE"]
+    assert masker.stderr("MIIE", "other") == "MIIE"
+    masker.stderr(key[0])
+    assert masker.stderr("MIIE", "other") == "MIIE" and masker.stderr("MIIE") == "***", "each connection has its own"
+
+
+def test_a_huge_credential_is_masked_and_not_remembered() -> None:
+    masker = Masker()
+    huge = "x" * 1_000_000
+    assert masker.field("Authorization", "Bearer " + huge) == "Bearer " + masker.mask(huge)
+    assert not masker._learnt
+
+
+def test_that_secrets_were_forgotten_is_noted() -> None:
+    masker = Masker()
+    for number in range(MOST_LEARNT + 1):
+        assert not masker.forgot
+        masker.learn('the secret "%d"' % number)
+    assert masker.forgot and len(masker._learnt) == MOST_LEARNT
+    assert masker.known('the secret "1"') != 'the secret "1"' and masker.known('the secret "0"') == 'the secret "0"'

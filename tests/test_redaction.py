@@ -146,3 +146,28 @@ def test_a_request_state_is_masked_for_its_base64_holds_answers(guess: bool) -> 
     assert redact(value, guess)["result"] == {
         "resultType": "input_required", "requestState": MASK, "inputRequests": {}}
     assert state not in redact_text('refused: {"requestState": "%s"}' % state, guess)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.near], ids=lambda rule: rule.name)
+def test_long_texts_are_masked_as_short_ones_are(rule: Rule) -> None:
+    """Near the words alone, which is quicker, the same is found as anywhere."""
+    import random
+
+    chosen = random.Random(7)
+    pieces = ["token", "=", '"', "'", ":", " ", "a", "-", "_", "\\", "pass", "word", "jwt", "x" * 30, "\n",
+              "api_key", "é"]
+    for _ in range(500):
+        text = "".join(chosen.choice(pieces) for _ in range(chosen.randint(5, 120)))
+        expected = rule.pattern.sub(lambda found: rule.mask(found, star), text)
+        assert rule._apply_near(text, text.lower(), star) == expected
+
+
+def test_a_long_line_is_masked_without_holding_up_others() -> None:
+    """The longest time for which a pattern keeps the interpreter is that for a few characters."""
+    line = "the quick brown fox jumps over the lazy dog; " * 20_000
+    start = time.process_time()
+    redact_text(line)
+    plain = time.process_time() - start
+    start = time.process_time()
+    assert redact_text(line + "token=abc").endswith("token=" + MASK)
+    assert time.process_time() - start < 4 * plain + 0.05

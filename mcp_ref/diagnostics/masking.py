@@ -17,7 +17,7 @@ from base64 import b64decode, b64encode
 from typing import Any, Callable, Dict, Iterable, List, Match, Optional, Sequence, Set, Tuple
 from urllib.parse import quote, quote_plus, unquote_plus
 
-from .redaction import MASK, Hide, is_secret, redact, redact_text
+from .redaction import CREDENTIALS, MASK, Hide, is_scheme, is_secret, redact, redact_text
 
 HARMLESS_FIELDS = frozenset((
     "accept", "accept-charset", "accept-encoding", "accept-language", "accept-ranges",
@@ -41,18 +41,28 @@ HARMLESS_PARAMETERS = frozenset((
 ))
 """The parameters of queries and forms whose values are shown."""
 
-_CREDENTIALS = ("code", "assertion", "codechallenge", "devicecode", "state", "usercode")
+_CREDENTIALS = tuple(name.replace("_", "") for name in CREDENTIALS)
 _CHALLENGE = re.compile(r'([A-Za-z0-9_-]{1,40})( ?= ?)("(?:[^"\\]|\\.)*"|[^\s,"]+)')
 _HARMLESS_IN_CHALLENGES = ("error", "error_description", "error_uri", "scope", "realm", "resource_metadata", "algs")
 _IS_MASK = re.compile(r"\*\*\*[0-9a-f]{8}!?|\*\*\*").fullmatch
-_SESSION = re.compile(r"(?i)([?&]session_?id=)([^&\s\"'#\\]+)")
+_TOKEN68 = re.compile(r"((?:^|,)\s{0,9}([\w-]{1,40})\s{1,9})([\w.~+/-]+={0,9})(?=\s{0,9}(?:,|$))", re.ASCII)
+"""A challenge whose only parameter has no name, as those of Negotiate and NTLM."""
+_PATH_PARAMETER = re.compile(r";([^;/?#=]*)=([^;/?#]*)")
+_SESSION = re.compile(r"(?i)([?&;](?:j?session_?|phpsess)id=)([^&;\s\"'#\\]+)")
 _VISIBLE = re.compile(r"[!-~]*").fullmatch
 _BASE64 = re.compile(r"=\?base64\?([A-Za-z0-9+/=_-]*)\?=").fullmatch
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*')
 _SHORTEST = 8
 """The characters of the shortest secret that is looked for everywhere: a shorter one may be a word of every text."""
-_MOST = 200
-"""The secrets that are remembered, in each of their spellings, besides those that were configured."""
+_LONGEST = 16 * 1024
+"""The characters of the longest credential that is looked for everywhere: a longer one fits in no header field."""
+MOST_LEARNT = 200
+"""The credentials that are looked for everywhere, each in all its spellings, besides those that were configured. Of
+more the oldest are forgotten: they are masked in their own places still, but no more in texts."""
+_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/=]*|[A-Za-z-]{1,40}: .*|-----END .*)\s*").fullmatch
+_MOST_KEYS = 1000
+"""The connections of whose server's stderr it is remembered that it is inside of a private key."""
 
 
 class Masker:
@@ -60,8 +70,11 @@ class Masker:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._key = os.urandom(16)
+        self.forgot = False
+        """True if more than MOST_LEARNT credentials were learnt."""
         self._configured: Dict[str, str] = {}
-        self._learnt: Dict[str, str] = {}
+        self._learnt: Dict[str, Dict[str, str]] = {}
+        self._keys: Dict[str, None] = {}
         self._known: List[Tuple[str, str]] = []
         self._lock = threading.Lock()
         self.configure(*secrets)
@@ -84,17 +97,19 @@ class Masker:
     def learn(self, secret: str, mask: str = "") -> str:
         """Return the mask of a credential, and find it everywhere from now on."""
         mask = mask or self.mask(secret)
-        if len(secret) >= _SHORTEST and secret != mask and secret not in self._learnt:
+        if _SHORTEST <= len(secret) <= _LONGEST and secret != mask and secret not in self._learnt:
             with self._lock:
-                while len(self._learnt) >= _MOST:
+                while len(self._learnt) >= MOST_LEARNT:
+                    self.forgot = True
                     del self._learnt[next(iter(self._learnt))]
-                self._learnt.update(_spellings(secret, mask))
+                self._learnt[secret] = _spellings(secret, mask)
                 self._list()
         return mask
 
     def _list(self) -> None:
         # the longest first: one may be the beginning of another
-        known = {**self._learnt, **self._configured}
+        known = {spelling: mask for spellings in (*self._learnt.values(), self._configured)
+                 for spelling, mask in spellings.items()}
         self._known = sorted(known.items(), key=lambda pair: -len(pair[0]))
 
     def known(self, text: str) -> str:
@@ -115,6 +130,21 @@ class Masker:
     def session(self, id: str) -> str:
         """Return the mask of a session id; with an ``!`` at its end if it has characters outside of visible ASCII."""
         return self.learn(id, self.mask(id) + "!" * (not _VISIBLE(id) and not _IS_MASK(id)))
+
+    def stderr(self, line: str, connection: str = "") -> str:
+        """Return a line that a process wrote on standard error without secrets.
+
+        A private key has several lines, which look like nothing: from its first line to its last all are masked, and a
+        line that cannot be of a key ends it, too.
+        """
+        inside = connection in self._keys and _KEY_LINE(line) is not None
+        begins = _KEY_BEGIN.search(line)
+        if begins and "-----END " not in line[begins.end():] or inside and "-----END " not in line:
+            if len(self._keys) < _MOST_KEYS:
+                self._keys[connection] = None
+        else:
+            self._keys.pop(connection, None)
+        return MASK if inside and line.strip() else self.text(line)
 
     # JSON
 
@@ -214,13 +244,16 @@ class Masker:
 
     def _credentials(self, value: str) -> str:
         """Mask the credentials of a field; the scheme stays."""
-        scheme, _, rest = value.strip().partition(" ")
+        scheme, *given = value.split(None, 1)[:2] or [""]
+        if not given or not is_scheme(scheme):
+            return self.learn(value.strip())
+        rest = given[0].strip()
         if scheme.lower() == "basic":
             try:  # the secret of a client may come in a form, too
                 self.learn(unquote_plus(b64decode(rest).decode("utf-8").partition(":")[2]))
             except ValueError:
                 pass
-        return scheme + " " + self.learn(rest.strip()) if rest.strip() else self.learn(scheme)
+        return scheme + " " + self.learn(rest)
 
     def _cookies(self, value: str) -> str:
         return "; ".join(self._cookie(part.strip()) for part in value.split(";"))
@@ -241,12 +274,21 @@ class Masker:
             quoted = given[:1] == '"'
             return "%s%s%s" % (name, mark, ('"%s"' if quoted else "%s") % self.mask(given.strip('"')))
 
-        return self.known(_CHALLENGE.sub(shown, value))
+        def bare(found: "Match[str]") -> str:
+            known = is_scheme(found.group(2))
+            return (found.group(1) if known else "") + self.mask(found.group(3) if known else found.group().strip(" ,"))
+
+        if " " not in value.strip():
+            return value if is_scheme(value.strip()) else self.mask(value)
+        return self.known(_CHALLENGE.sub(shown, _TOKEN68.sub(bare, value)))
 
     def url(self, url: str) -> str:
         """Return a URL, or a part of one, without secrets in its password, query and fragment."""
         url, mark, fragment = url.partition("#")
         path, question, query = url.partition("?")
+        if ";" in path:
+            path = _PATH_PARAMETER.sub(lambda found: ";%s=%s" % (
+                found.group(1), self._parameter(found.group(1), found.group(2))), path)
         ending = self._query(fragment) if "=" in fragment else self.text(fragment)
         return self.text(path) + question + self._query(query) + mark + ending
 
@@ -270,7 +312,7 @@ class Masker:
         low = name.lower().replace("_", "").replace("-", "")
         if not value:
             return value
-        if low == "sessionid":
+        if low in ("sessionid", "jsessionid"):
             return self.session(value)
         if is_secret(name) or low in _CREDENTIALS:
             return self.learn(value)

@@ -16,7 +16,7 @@ bound lies behind another one that takes the same characters.
 """
 
 import re
-from typing import Any, Callable, Match, NamedTuple, Pattern, Tuple
+from typing import Any, Callable, Iterator, Match, NamedTuple, Pattern, Tuple
 
 MASK = "***"
 Hide = Callable[[str], str]
@@ -56,10 +56,43 @@ class Rule(NamedTuple):
     """A text with such a secret."""
     mask: "Callable[[Match[str], Hide], str]"
     """The replacement of what was found."""
+    near: bool = False
+    """True if each match begins with a name of which a word is the end: only there a long text is looked at."""
 
     def apply(self, text: str, hide: Hide) -> str:
         """Return the text with all such secrets masked."""
+        if self.near and len(text) > _LONG:
+            lowered = text.lower()
+            if len(lowered) == len(text):  # so a place in one is the same place in the other
+                return self._apply_near(text, lowered, hide)
         return self.pattern.sub(lambda found: self.mask(found, hide), text)
+
+    def _apply_near(self, text: str, lowered: str, hide: Hide) -> str:
+        """Look for the words first, which is fifty times as fast as the pattern, and holds up other threads less."""
+        ends = sorted({at + len(word) for word in self.words for at in _places(lowered, word)})
+        parts, done = [], 0
+        for end in ends:
+            start = end - 1  # the sign behind the name
+            while start > done and end - start < _NAMED and (text[start - 1].isalnum() or text[start - 1] in "_-"):
+                start -= 1
+            found = self.pattern.match(text, start) if start >= done else None
+            if found is not None:
+                parts += [text[done:start], self.mask(found, hide)]
+                done = found.end()
+        return "".join(parts) + text[done:]
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
+
+
+_LONG = 4096
+"""Characters of a text that a pattern may search as a whole."""
+_NAMED = 80
+"""Characters of a name and the sign behind it, at most: 40, and the longest of _ENDS."""
 
 
 def _all(found: "Match[str]", hide: Hide) -> str:
@@ -75,11 +108,35 @@ def _last(found: "Match[str]", hide: Hide) -> str:
 
 def _field(found: "Match[str]", hide: Hide) -> str:
     """Mask the value of a header field; a digest is that of the credentials without their scheme."""
-    scheme, blank, rest = found.group(2).partition(" ")
+    scheme, _, rest = found.group(2).partition(" ")
     hidden = hide(found.group(2))
-    if hidden != MASK and rest.strip() and scheme.isalnum():
+    if hidden != MASK and rest.strip() and is_scheme(scheme):
         hidden = scheme + " " + hide(rest.strip())
     return "%s: %s" % (found.group(1), hidden)
+
+
+def is_scheme(word: str) -> bool:
+    """Return True if a word in front of credentials is the name of their scheme: "Bearer", "SCRAM-SHA-256".
+
+    Of what is neither well known nor made of a few letters alone, nobody knows if it is a part of the secret.
+    """
+    return word.lower() in _SCHEMES or len(word) <= 16 and word.isascii() and word.replace("-", "").isalpha()
+
+
+def _code(found: "Match[str]", hide: Hide) -> str:
+    """Mask a value that looks random: one with digits among letters, or in mixed case."""
+    value = found.group(1)
+    random = value.upper() != value != value.lower() or any(map(str.isdigit, value)) and not value.isdigit()
+    return _last(found, hide) if random else found.group()
+
+
+def _control(found: "Match[str]", hide: Hide) -> str:
+    """Mask the value of a control of an HTML form whose name is that of a secret."""
+    name = _HTML_NAME.search(found.group())
+    called = name.group(1).lower() if name else ""
+    if not (is_secret(called) or called in CREDENTIALS):
+        return found.group()
+    return _HTML_VALUE.sub(lambda value: value.group(1) + hide(value.group(2)), found.group())
 
 
 def _random(found: "Match[str]", hide: Hide) -> str:
@@ -91,6 +148,11 @@ def _random(found: "Match[str]", hide: Hide) -> str:
     return hide(run) if mixed and digits * 20 >= len(run) and joints * 10 <= len(run) else run
 
 
+CREDENTIALS = ("code", "assertion", "code_challenge", "device_code", "state", "user_code")
+"""The parameters of authorization that are credentials, beside those that `is_secret` names."""
+_SCHEMES = ("aws4-hmac-sha256", "scram-sha-1", "scram-sha-256", "oauth2")
+_HTML_NAME = re.compile(r"(?i)(?<![\w-])name\s{0,4}=\s{0,4}[\"']?([\w-]{1,40})")
+_HTML_VALUE = re.compile(r"(?i)(?<![\w-])(value\s{0,4}=\s{0,4}[\"']?)([^\"'<>\s]+)")
 _ENDS = tuple(sorted({name.replace("_", joint) for name in _NAMES for joint in ("", "_", "-")}))
 _NAME = r"(?i)(?<![\w-])([\w-]{0,40}(?:" + "|".join(_ENDS) + ")"
 _VALUE = r"[^&\s\"'#\\]+"
@@ -120,13 +182,19 @@ RULES: Tuple[Rule, ...] = (
          "key sk-abcdefghijklmnopqrst", _all),
     Rule("password in a URL", ("://",), re.compile(r"://[^\s/?#@:\"'\\]{0,64}:([^\s/?#\"'\\]{1,512})@"), False,
          "postgres://app:hunter2@db.example/x", _last),
-    Rule("authorization code", ("code=", "assertion="), re.compile(r"[?&#](?:code|assertion)=([^&\s\"'#\\]+)"), False,
+    Rule("authorization code", ("code=", "assertion="),
+         re.compile(r"[?&#;](?:code|(?:device|user)_code|assertion)=([^&\s\"'#\\<>]+)"), False,
          "GET /cb?code=abc123&state=xyz", _last),
+    Rule("code or state", ("code=", "state="),
+         re.compile(r"(?<![\w-])(?:code|state)=[\"']?([\w~.+/%-]{16,}={0,2})"), False,
+         "exchanging code=SplxlOBeZQQYbYS6WxSbIA", _code),
+    Rule("form in HTML", ("<input", "<button"), re.compile(r"(?i)<(?:input|button)(?=[\s/])[^<>]{0,4000}"), False,
+         '<input type="hidden" name="state" value="af0ifjsldkj">', _control),
     Rule("name=value", tuple(end + "=" for end in _ENDS), re.compile(_NAME + r"=[\"']?)(" + _VALUE + ")"), False,
-         "./run DB_PASSWORD=hunter2", _last),
+         "./run DB_PASSWORD=hunter2", _last, True),
     Rule("member", tuple(end + quote for end in _ENDS for quote in "\"'\\"),  # JSON in text, its quotes perhaps escaped
          re.compile(_NAME + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])([^\"'\\]+)"), False,
-         '{"password": "hunter2"}', _last),
+         '{"password": "hunter2"}', _last, True),
     Rule("name: value", _ENDS, re.compile(_NAME + r"\s{0,2}(?::=|:|=)\s{0,2}[\"']?)(" + _VALUE + ")"), True,
          "api_key: hunter2", _last),
     Rule("long hexadecimal", (), re.compile(r"(?<!\w)(?:0x)?[0-9a-fA-F]{32,}(?!\w)"), True,
