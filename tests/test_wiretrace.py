@@ -179,6 +179,17 @@ def test_shortened_texts_say_how_much_is_missing(width: int) -> None:
     assert shorten(text, 1000) == text
 
 
+def test_meta_that_is_remembered_is_bounded() -> None:
+    form = TextForm()
+    for number in range(5000):
+        meta = {"same": 1, "name%d" % number: 1}
+        form.lines(Event(0.0, "client", "message", {"method": "ping", "params": {"_meta": meta}}))
+    assert len(form._shown["", "client"][1]) <= 257
+    for number in range(5000):
+        form.lines(Event(0.0, "client", "message", {"method": "ping", "params": {"_meta": {"a": 1}}}, "", str(number)))
+    assert len(form._shown) <= 4096
+
+
 def test_requests_that_are_never_answered_are_forgotten() -> None:
     form = TextForm()
     for number in range(10000):
@@ -287,6 +298,45 @@ def test_recording_has_the_documented_form(tmp_path: pathlib.Path, clock: List[f
 def test_recording_can_be_read_by_its_owner_only(tmp_path: pathlib.Path) -> None:
     recorded(tmp_path / "wire.jsonl")
     assert stat.S_IMODE((tmp_path / "wire.jsonl").stat().st_mode) == 0o600
+
+
+def test_recording_overwrites_nothing(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match="name a new file"):
+        to_file(path)
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind, members", [
+    ("process", {"did": "start", "command": ["server", "caf\udce9"]}), ("body", {"text": "\ud800"}),
+    ("body", {"json": {"a\ud800": ["\ud800"]}}), ("request", {"fields": [["X", "\udcff"]], "target": "/\udcff"}),
+])
+def test_what_is_no_unicode_is_told_and_ends_no_trace(kind: str, members: Dict[str, Any]) -> None:
+    stream = io.StringIO()
+    trace = to_file(stream)
+    trace.tell(kind, members=members, note="\udcff")
+    trace.state("goes on")
+    assert [event.kind for event in told(list(read(stream.getvalue().splitlines())))] == [
+        kind, "state"]
+
+
+def test_a_key_on_stderr_is_masked_over_its_lines() -> None:
+    events: List[Event] = []
+    trace = Trace(events.append)
+    for line in ("-----BEGIN PRIVATE KEY-----", "MIIESECRET", "-----END PRIVATE KEY-----", "up"):
+        trace.tell("stderr", note=line)
+    assert "SECRET" not in repr(events) and events[-1].text == "up"
+
+
+def test_secrets_that_are_forgotten_are_told_once() -> None:
+    events: List[Event] = []
+    trace = Trace(events.append)
+    for number in range(300):
+        trace.tell("request", "client", {"fields": [["Authorization", "Bearer the-token-%d" % number]]})
+    assert [event.text.partition(":")[0] for event in events if event.kind == "transport"] == [
+        "more than 200 credentials were seen"]
+    assert "the-token" not in repr(events)
 
 
 def test_recording_to_a_stream_leaves_it_open() -> None:

@@ -21,6 +21,7 @@ FEW = 1000
 DELAY = 0.02
 """The seconds for which what was seen may wait while there is more: many events are recorded in one go, and in between
 the interpreter belongs to the threads that carry bytes."""
+_NAME = "mcp-ref:recorder"
 _ENTRY = 400
 """The bytes that an entry takes besides its data."""
 
@@ -45,7 +46,7 @@ class Backlog:
         """Held while there is nothing to do: released by `awaken`, which a signal handler may call, too."""
         self._wake.acquire()
         self._closing = threading.Event()
-        self._thread = start_thread("mcp-ref:recorder", self._run)
+        self._thread = start_thread(_NAME, self._run)
 
     def put(self, take: Take, what: Any = None) -> None:
         """Have ``take(time, what)`` called by the recording thread, after all that was put before. Never dropped."""
@@ -98,6 +99,11 @@ class Backlog:
                 self._wake.acquire()
             self.idle = False
             self._closing.wait(DELAY)
+
+
+def stuck() -> bool:
+    """Return True if something is being recorded still: once a backlog is closed, by a sink that never returns."""
+    return any(thread.name == _NAME for thread in threading.enumerate())
 
 
 class Stream:

@@ -11,7 +11,7 @@ that; in other codings as a gap.
 
 import zlib
 from itertools import count
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import parse_qsl
 
 from ..jsontext import JsonError, loads
@@ -22,7 +22,13 @@ from .telling import Teller, canonical, header_fields, is_mirror
 
 LONGEST_BODY = 16 * 1024 * 1024
 """The bytes of a body, or of an event in a stream, that are recorded."""
+MOST_ENDPOINTS = 1000
+"""The paths with messages that are remembered: a server that names one for each session has many."""
+MOST_PAIRS = 10_000
+"""The parameters of a form that are recorded."""
 _SHOWN = 1000
+_CHARSETS = ("utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "latin1", "windows-1252", "utf-16")
+"""The charsets whose text is shown; `bytes.decode` has others that are none, such as escapes."""
 
 
 def is_message(value: Any) -> bool:
@@ -41,16 +47,23 @@ class HttpRecorder:
         self.teller = teller
         self.origin = origin
         self.connection = connection
-        self.endpoints: Set[str] = {path} if path.strip("/") else set()
-        """The paths to which messages are posted, as far as it is known."""
+        self.endpoints: Dict[str, None] = {path: None} if path.strip("/") else {}
+        """The paths to which messages are posted, as far as it is known, the last MOST_ENDPOINTS."""
         self.numbers = count(1)
-        self.opened: Set[str] = set()
+        self.opened: Dict[str, None] = {}
         """The transports whose use has been told."""
+
+    def add(self, path: str) -> None:
+        """Take it that messages are posted to this path."""
+        if path not in self.endpoints:
+            if len(self.endpoints) >= MOST_ENDPOINTS:
+                del self.endpoints[next(iter(self.endpoints))]
+            self.endpoints[path] = None
 
     def open(self, at: float, transport: str) -> None:
         """Tell once that a conversation has begun over this transport."""
         if transport not in self.opened:
-            self.opened.add(transport)
+            self.opened[transport] = None
             self.teller.tell(OPEN, at=at, connection=self.connection, more={"transport": transport})
 
 
@@ -83,7 +96,7 @@ class ExchangeRecorder:
         if self._held is None:
             return
         (at, head), self._held, body = self._held, None, self._body[CLIENT]
-        seen = b"".join(body.parts) if isinstance(body, _Whole) else b""
+        seen = bytes(body.kept) if isinstance(body, _Whole) else b""
         self._tell(at, REQUEST, CLIENT, {
             "method": head.method, "target": head.target, "fields": self._http.teller.mirrored(head.fields, seen),
             "url": self._http.origin})
@@ -148,7 +161,7 @@ class ExchangeRecorder:
     def message(self, at: float, direction: str, data: bytes, sse: Optional[Dict[str, Any]] = None) -> None:
         """Tell of a message of this exchange."""
         if sse is None and direction == CLIENT:
-            self._http.endpoints.add(self._path)
+            self._http.add(self._path)
             if "http+sse" not in self._http.opened:
                 self._http.open(at, "streamable-http")
         self._http.teller.message(direction, data, at, self._http.connection, self._number, sse)
@@ -163,7 +176,7 @@ class ExchangeRecorder:
 
         self._http.open(at, "http+sse")
         try:
-            self._http.endpoints.add(urlsplit(urljoin(self._target, target)).path)
+            self._http.add(urlsplit(urljoin(self._target, target)).path)
         except ValueError:
             pass  # no URL
 
@@ -245,27 +258,24 @@ class _Whole(_Body):
     def __init__(self, exchange: ExchangeRecorder, direction: str, fields: List[Tuple[str, str]],
                  posted: bool = False) -> None:
         super().__init__(exchange, direction, fields, posted)
-        self.parts: List[bytes] = []
-        self._kept = 0
+        self.kept = bytearray()
         self._whole = True
 
     def _take(self, at: float, data: bytes) -> None:
-        if self._kept < LONGEST_BODY and self._whole:
-            self.parts.append(data[:LONGEST_BODY - self._kept])
-            self._kept += len(self.parts[-1])
+        if self._whole:
+            self.kept += data[:LONGEST_BODY - len(self.kept)]
 
     def _lose(self) -> None:
         self._whole = False
 
     def _finish(self, at: float, complete: bool) -> None:
-        data = b"".join(self.parts)
-        self.parts = []
+        data, self.kept = bytes(self.kept), bytearray()
         if not data:
             return
-        if self._kept < self._size or not self._whole or not complete:
+        if len(data) < self._size or not self._whole or not complete:
             self._document(at, data, False)
-            if self._kept < self._size:
-                self._gap(at, "all but the first %d of the %d bytes of a body" % (self._kept, self._size))
+            if len(data) < self._size:
+                self._gap(at, "all but the first %d of the %d bytes of a body" % (len(data), self._size))
             return
         value = canonical(data) if b"jsonrpc" in data else None
         sent = self._direction == CLIENT and self._posted and self._exchange.posted_to_endpoint()
@@ -276,8 +286,11 @@ class _Whole(_Body):
 
     def _document(self, at: float, data: bytes, whole: bool) -> None:
         more: Dict[str, Any] = {}
-        if self._kind == "application/x-www-form-urlencoded" and whole:
-            more["form"] = [list(pair) for pair in parse_qsl(data.decode("utf-8", "replace"), True)]
+        if self._kind == "application/x-www-form-urlencoded":  # of one that is cut, the last value may be a part
+            *pairs, last = data.split(b"&", MOST_PAIRS)
+            whole = whole and len(pairs) < MOST_PAIRS
+            form = b"&".join(pairs if len(pairs) == MOST_PAIRS else (*pairs, last))
+            more["form"] = [list(pair) for pair in parse_qsl(form.decode("utf-8", "replace"), True)]
         elif whole and self._kind.endswith(("/json", "+json")):
             try:
                 more["json"] = loads(data)
@@ -330,6 +343,8 @@ def media_type(fields: List[Tuple[str, str]]) -> str:
 def text_or_base64(data: bytes, charset: str = "utf-8") -> Dict[str, Any]:
     """Return the member ``text`` for bytes that are text, otherwise ``base64``."""
     try:
+        if charset.lower() not in _CHARSETS:
+            raise LookupError(charset)
         return {"text": data.decode(charset)}
     except (ValueError, LookupError):
         from base64 import b64encode

@@ -296,7 +296,8 @@ def _recorders(teller: Teller, entries: List[_Entry]) -> Dict[str, HttpRecorder]
     several = len(paths) > 1
     made = {origin: HttpRecorder(teller, origin, "", origin if several else "") for origin in paths}
     for origin, http in made.items():
-        http.endpoints |= paths[origin]
+        for path in sorted(paths[origin]):
+            http.add(path)
     return made
 
 

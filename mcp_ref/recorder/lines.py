@@ -1,7 +1,5 @@
 """Events of the lines that one party sends over a pipe: messages, whatever else it writes, and what has no end."""
 
-from typing import List
-
 from ..wiretrace import GAP, SERVER, STDERR, TRANSPORT
 from .telling import Teller
 
@@ -20,7 +18,7 @@ class Lines:
     def __init__(self, teller: Teller, direction: str) -> None:
         self._teller = teller
         self._direction = direction
-        self._parts: List[bytes] = []
+        self._line = bytearray()
         self._size = 0
 
     def feed(self, at: float, data: bytes) -> None:
@@ -53,13 +51,13 @@ class Lines:
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
         if self._size <= self.longest:
-            self._parts.append(part)
+            self._line += part
         else:
-            self._parts.clear()
+            self._line = bytearray()
 
     def _end_line(self, at: float) -> None:
-        size, data = self._size, b"".join(self._parts)
-        self._parts, self._size = [], 0
+        size, data = self._size, bytes(self._line)
+        self._line, self._size = bytearray(), 0
         if size > self.longest:
             self._teller.tell(GAP, self._direction, at, "%s of %d bytes, of which more than %d are not recorded" % (
                 self.what, size, self.longest))

@@ -5,9 +5,10 @@ are fields that are for one connection alone (`relay.passed_on`), and Host. Clie
 connect to, which is the proxy; servers are to refuse what is not for them, because a web page can make a browser send
 requests to a name of its own that leads here (DNS rebinding)
 [2025-06-18 basic/transports §Security Warning]. So a request gets the server's own Host, and for that the
-proxy has to take over what the server can now not see any more: where it listens on this machine alone, it refuses
-requests whose Host is not this machine. Origin passes as it is, and stays the server's to judge. With ``keep_host``
-Host passes as it is, too, for a server that makes URLs from it.
+proxy has to take over what the server can now not see any more: it refuses requests whose Host is neither this machine
+nor among ``allowed_hosts``, as our own server does. Where it listens for other machines, too, an address in place of a
+name is allowed: such an attack needs a name. Origin passes as it is, and stays the server's to judge. With
+``keep_host`` Host passes as it is, too, for a server that makes URLs from it.
 
 Nothing inside bodies or fields is rewritten. A server that names its own URLs (``resource_metadata``, Location, the
 endpoint of HTTP+SSE) leads clients past the proxy.
@@ -19,11 +20,13 @@ import errno
 import selectors
 import socket
 import threading
-from typing import Any, List, Set, Tuple
+from ipaddress import ip_address
+from typing import Any, List, Sequence, Set, Tuple
 
 from ..http11.client.connect import Connector, server_url
 from ..http11.server.server import listen
 from ..limits import DEFAULT, Limits
+from ..protocol.streamable_http.header_values import Hosts
 from ..threads import start_thread
 from ..urls import is_loopback
 from ..wiretrace import CLOSE, GAP
@@ -45,11 +48,12 @@ class Proxy:
     """A proxy on ``host`` and ``port`` (0: any free one) before the server at the URL ``upstream``.
 
     Only the origin of the URL is used: targets pass as they are. Its path tells the recorder where messages are posted.
-    Raises `ConnectFailed` for a URL that is none.
+    ``allowed_hosts``: names by which clients may call the proxy, as in `Hosts`. Raises `ConnectFailed` for a URL that
+    is none, ValueError for a name that is none.
     """
 
     def __init__(self, teller: Teller, host: str, port: int, upstream: str, keep_host: bool = False,
-                 limits: Limits = DEFAULT, ssl_context: Any = None) -> None:
+                 limits: Limits = DEFAULT, ssl_context: Any = None, allowed_hosts: Sequence[str] = ()) -> None:
         self.upstream = server_url(upstream)
         self.connector = Connector(self.upstream, limits.connect_timeout, ssl_context)
         self.host = host
@@ -60,6 +64,7 @@ class Proxy:
         """False if there was not enough time to record everything."""
         self._teller = teller
         self._keep_host = keep_host
+        self._hosts = Hosts(allowed_hosts)
         self._limits = limits
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -189,13 +194,15 @@ class Proxy:
         """Return why a request is not passed on; "" if it is."""
         if self.connector.absolute and not head.target.startswith("/"):
             return "the target of this request is %.100r, which is not for the server alone" % head.target
-        if not self.local:
-            return ""
         for name, value in head.fields:
-            if name.lower() == "host" and not is_loopback(host_of(value)):
-                return ("the Host of this request is %.100r, and this proxy is for localhost and 127.0.0.1 alone: a "
-                        "web page may have sent it (DNS rebinding)" % value)
+            if name.lower() == "host" and not self._allows(value):
+                return ("the Host of this request is %.100r, which is not allowed here: a web page may have sent it "
+                        "(DNS rebinding). --allowed-host names a host that is" % value)
         return ""
+
+    def _allows(self, authority: str) -> bool:
+        host = host_of(authority)
+        return is_loopback(host) or self._hosts.allow(authority) or not self.local and _is_address(host)
 
     def gap(self, party: str, text: str) -> None:
         """Record that something was not recorded."""
@@ -207,6 +214,14 @@ def host_of(authority: str) -> str:
     if authority.startswith("["):
         return authority[1:].partition("]")[0].lower()
     return authority.partition(":")[0].lower()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def listen_address(text: str) -> Tuple[str, int]:

@@ -15,7 +15,7 @@ the client ends its side               the server's side ends after what has com
 one side resets                        so do we, on the other
 bytes that are no HTTP                 they go on as they are, and the trace has a gap
 the server cannot be reached           502, and the trace says that it is ours
-the host of a request is not ours      403, see `proxy`
+the host of a request is not allowed   403, see `proxy`
 =====================================  ================================================================================
 """
 

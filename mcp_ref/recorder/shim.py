@@ -38,7 +38,7 @@ from ..threads import start_thread
 from ..transports.lines.fds import CAN_POLL
 from ..transports.lines.process import command_line, find_program
 from ..wiretrace import CLIENT, CLOSE, GAP, OPEN, PROCESS, SERVER
-from .backlog import Backlog, Stream
+from .backlog import Backlog, Stream, stuck
 from .lines import Lines, StderrLines
 from .telling import Teller
 
@@ -57,12 +57,14 @@ _LOOK = 0.05
 class Shim:
     """A child, and the threads that carry its bytes. ``command``: the program and its arguments.
 
-    ``descriptors``: our ends, for input, output and errors.
+    ``descriptors``: our ends, for input, output and errors. ``seconds``: how long recording may take in the end.
     """
 
-    def __init__(self, command: Sequence[str], teller: Teller, descriptors: Sequence[int] = (0, 1, 2)) -> None:
+    def __init__(self, command: Sequence[str], teller: Teller, descriptors: Sequence[int] = (0, 1, 2),
+                 seconds: Optional[float] = None) -> None:
         self._command = list(command)
         self._teller = teller
+        self._seconds = FINISH_SECONDS if seconds is None else seconds
         self._input, self._output, self._errors = descriptors
         self.recorded = True
         """False if there was not enough time to record everything."""
@@ -80,7 +82,7 @@ class Shim:
         Raises `ConnectFailed` if it cannot be started. Call this on the main thread, once.
         """
         try:
-            program = find_program(self._command[0], os.environ, None)
+            program = located(self._command[0])
         except ConnectFailed as error:
             self._teller.tell(CLOSE, text=str(error))
             raise
@@ -93,7 +95,7 @@ class Shim:
                 self._pass_on(child, number)
             return self._carry(child)
         finally:
-            self.recorded = self._backlog.close(FINISH_SECONDS)
+            self.recorded = self._backlog.close(self._seconds)
             for number, handler in before.items():
                 signal.signal(number, handler)
 
@@ -256,8 +258,33 @@ def from_terminal() -> bool:
         os.close(terminal)
 
 
+def located(program: str) -> str:
+    """Return the path of a program. Raises `ConnectFailed`, which does not show the environment: it may be recorded."""
+    try:
+        return find_program(program, os.environ, None)
+    except ConnectFailed:
+        if os.path.dirname(program):
+            raise
+        raise ConnectFailed("cannot start %r: not found in the folders of PATH" % program) from None
+
+
+def takes_more(number: int) -> bool:
+    """Return True unless a write to this descriptor would wait for its reader."""
+    try:
+        return not CAN_POLL or bool(select.select([], [number], [], 0)[1])
+    except (OSError, ValueError):
+        return True
+
+
 def end_as(code: int) -> int:
-    """End this process as a child has ended: by the signal, if ``code`` is negative; otherwise return the code."""
+    """End this process as a child has ended: by the signal, if ``code`` is negative; otherwise return the code.
+
+    Where the recorder is stuck, with a sink that never returns, the process ends at once: an end of the usual kind
+    would wait for the lock of the stream.
+    """
+    waits = stuck()
+    if waits and (code >= 0 or os.name == "nt"):
+        os._exit(code & 0xFF)
     if code >= 0 or os.name == "nt":
         return code
     try:
@@ -266,7 +293,7 @@ def end_as(code: int) -> int:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     except (ImportError, OSError, ValueError):
         pass  # then there may be a core file of ours beside the child's
-    for stream in (sys.stdout, sys.stderr):
+    for stream in () if waits else (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):

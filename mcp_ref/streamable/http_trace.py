@@ -100,7 +100,7 @@ class ExchangeTrace:
         self._number = next(http.trace.exchanges)
         self._method, self._document = method, document
         self._lock = threading.RLock()
-        self._parts: List[bytes] = []
+        self._body = bytearray()
         self._size = 0
         self._events: Optional[SseSplitter] = None
         self._status = 0
@@ -122,14 +122,14 @@ class ExchangeTrace:
 
     def _mirrored(self, fields: List[Tuple[str, str]], body: Optional[bytes]) -> List[Tuple[str, str]]:
         """Mask the fields that repeat secrets of the message: by its members' names they are known to be some."""
-        if not body or not any(name.lower().startswith("mcp-param-") for name, _ in fields):
+        masker = self._trace.masker
+        if not any(_is_mirror(name) for name, _ in fields):
             return fields
         try:
-            found: Set[str] = self._trace.masker.message(loads(body))[1]
-        except JsonError:
-            return fields
-        return [(name, self._trace.masker.field(name, value, found) if name.lower().startswith("mcp-param-") else value)
-                for name, value in fields]
+            found: Set[str] = masker.message(loads(body or b""))[1]
+        except JsonError:  # what is secret in it cannot be told
+            return [(name, masker.mask(value) if _is_mirror(name) else value) for name, value in fields]
+        return [(name, masker.field(name, value, found) if _is_mirror(name) else value) for name, value in fields]
 
     def response(self, status: int, fields: Iterable[Tuple[str, str]]) -> None:
         """Tell of the head of the response."""
@@ -148,7 +148,7 @@ class ExchangeTrace:
             elif data:
                 self._size += len(data)
                 if self._size <= LONGEST:
-                    self._parts.append(data)
+                    self._body += data
 
     def _stream(self, events: SseSplitter, data: bytes) -> None:
         for block in events.feed(data):
@@ -166,7 +166,7 @@ class ExchangeTrace:
             if self._over:
                 return
             self._over = True
-            body, self._parts = b"".join(self._parts), []
+            body, self._body = bytes(self._body), bytearray()
             if self._size > LONGEST:
                 self._tell(GAP, "", {}, "a body of %d bytes" % self._size)
             elif body and not complete:
@@ -212,6 +212,10 @@ class ExchangeTrace:
             from base64 import b64encode
 
             self._tell(BODY, party, {"base64": b64encode(body[:_LONGEST_BODY]).decode("ascii"), "size": size})
+
+
+def _is_mirror(name: str) -> bool:
+    return name.lower().startswith("mcp-param-")
 
 
 def _media(fields: Iterable[Tuple[str, str]]) -> str:

@@ -88,7 +88,7 @@ from typing import (
 )
 
 from .. import deadline
-from ..diagnostics.masking import Masker
+from ..diagnostics.masking import MOST_LEARNT, Masker
 from ..diagnostics.usercode import log_raised, name_of
 from ..jsontext import JsonError, dumps, loads
 from ..limits import DEFAULT
@@ -215,6 +215,8 @@ class Trace:
         self._lock = threading.Lock()
         self._begun = False
         self._connections = self._open = 0
+        self._forgot = False
+        """True once it was told that the masker has forgotten secrets."""
 
     def records(self, *names: str) -> None:
         """Promise in the header that these are recorded, too, names of RECORDED; without effect once it is written."""
@@ -296,10 +298,15 @@ class Trace:
             if kind in MEMBERS:
                 what = "an event has no member " + ", ".join(unknown)
             raise ValueError("%s: %s" % (kind, what))
-        more = {name: _MASKED.get(name, _same)(self.masker, value) for name, value in members.items()
+        more = {name: _encodable(_MASKED.get(name, _same)(self.masker, value)) for name, value in members.items()
                 if value is not None}
-        text = self.masker.text(note.encode("utf-8", "backslashreplace").decode("utf-8"))
+        note = _encodable(note)
+        text = self.masker.stderr(note, connection) if kind == STDERR else self.masker.text(note)
         self._give(Event(self._now(), direction, kind, None, text, connection, exchange, more or _NONE))
+        if self.masker.forgot and not self._forgot:
+            self._forgot = True
+            self.tell(TRANSPORT, note="more than %d credentials were seen: the oldest are masked in their own places "
+                                      "still, but no more where they are repeated in texts" % MOST_LEARNT)
 
     def state(self, text: str) -> None:
         """Report that the conversation entered another state."""
@@ -362,6 +369,15 @@ def _same(masker: Masker, value: Any) -> Any:
     return value
 
 
+def _encodable(value: Any) -> Any:
+    """Return a value whose texts can be written as UTF-8: arguments of a process, for one, may hold any bytes."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(member) for name, member in value.items()}
+    return [_encodable(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 _MASKED: Dict[str, Callable[[Masker, Any], Any]] = {
     "fields": Masker.fields, "target": Masker.url, "url": Masker.url, "form": Masker.form, "json": Masker.document,
     "text": Masker.raw, "data": Masker.data, "id": Masker.text, "event": Masker.text, "command": Masker.command,
@@ -381,7 +397,10 @@ def to_text(stream: IO[str], width: Optional[int] = AUTO) -> Trace:
 
 
 def to_file(path: Any) -> Trace:
-    """Return a trace that programs read: JSON Lines in a new file (a path or a text stream). Close it in the end."""
+    """Return a trace that programs read: JSON Lines in a new file (a path or a text stream). Close it in the end.
+
+    Raises OSError for a file that cannot be made, or is there.
+    """
     return Trace(JsonLinesSink(path))
 
 
@@ -404,11 +423,12 @@ class JsonLinesSink:
     """JSON Lines in a file that only its owner can read, or on a text stream; each line is flushed.
 
     ``target``: a path or a stream. A file is open while connections are (`rest`), so that nobody has to close it.
+    Raises OSError for a file that cannot be made; FileExistsError for one that is there: a trace overwrites nothing.
     """
 
     def __init__(self, target: Any) -> None:
         self._path = None if hasattr(target, "write") else target
-        self._stream: IO[str] = target if self._path is None else _owned(target, "w")
+        self._stream: IO[str] = target if self._path is None else _owned(target, "x")
         self._resting = self._closed = False
 
     def __call__(self, event: Event) -> None:
@@ -443,7 +463,12 @@ def _owned(path: Any, mode: str) -> IO[str]:
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags, 0o600)
 
-    return open(path, mode, encoding="utf-8", newline="\n", opener=opener)
+    try:
+        return open(path, mode, encoding="utf-8", newline="\n", opener=opener)
+    except FileExistsError as error:
+        raise FileExistsError(
+            error.errno, "the file is there already, and a trace overwrites nothing: name a new file, or remove this "
+            "one", path) from None
 
 
 def to_object(event: Event) -> Dict[str, Any]:
@@ -541,7 +566,7 @@ def from_object(value: Any) -> Event:
     time, direction, kind = rest.pop("time", None), rest.pop("from", ""), rest.pop("kind", MESSAGE)
     connection, exchange = rest.pop("connection", ""), rest.pop("exchange", 0)
     if isinstance(time, bool) or not isinstance(time, (int, float)):
-        raise TraceError("time: expected seconds, got %s" % dumps(time)[:80])
+        raise TraceError("time: expected seconds, got %s" % ascii(time)[:80])
     if not isinstance(kind, str) or kind not in MEMBERS:
         raise TraceError("kind: expected one of %s" % ", ".join(MEMBERS))
     if direction not in (CLIENT, SERVER, "") or (kind == MESSAGE and not direction):
@@ -568,7 +593,7 @@ def from_object(value: Any) -> Event:
 
 def _header(value: Dict[str, Any]) -> Event:
     if value["trace"] != FORMAT:
-        raise TraceError("trace: version %s is not known, only %d" % (dumps(value["trace"])[:80], FORMAT))
+        raise TraceError("trace: version %s is not known, only %d" % (ascii(value["trace"])[:80], FORMAT))
     return Event(0.0, "", HEADER, more=value)
 
 

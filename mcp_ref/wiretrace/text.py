@@ -37,6 +37,8 @@ _COLOURS = {"C>": "36", "S>": "32", "==": "33", "!!": "1;31", "~~": "2"}
 _BODY = re.compile(r" {2}| [{\[\"]")
 """The beginning of the contents, after a label."""
 _REMEMBERED = 4096  # requests without an answer whose method is kept
+_NAMES = 256
+"""The members of `_meta` that are remembered, of the last messages; beyond, those of the last one alone."""
 _LABEL = 24
 _LEAST = 20
 """The characters of contents that are shown however narrow a terminal is."""
@@ -119,9 +121,12 @@ class TextForm:
         new = {name: value for name, value in meta.items() if name not in before or before[name] != value}
         same = [name for name in meta if name not in new]
         if not same:
+            if len(self._shown) >= _REMEMBERED:
+                del self._shown[next(iter(self._shown))]
             self._shown[self._connection, direction] = label, meta
             return body
-        self._shown[self._connection, direction] = where, {**before, **new}
+        known = {**before, **new} if len(before) < _NAMES else meta
+        self._shown[self._connection, direction] = where, known
         return {**body, "_meta": {**new, "...": "%d as in %s" % (len(same), where)}}
 
     def _label(self, direction: str, message: Dict[str, Any]) -> Tuple[str, Any]:

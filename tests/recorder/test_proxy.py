@@ -103,11 +103,38 @@ def test_no_option_of_a_connection_makes_another_request_of_a_body(option):
     assert [event.more["method"] for event in recorded.of("request")] == ["POST"]
 
 
-def test_a_body_in_a_coding_that_is_none_is_recorded_as_bytes():
+@pytest.mark.parametrize("charset", [b"undefined", b"unicode_escape", b"punycode", b"utf-7"])
+def test_a_body_in_a_coding_that_is_none_is_recorded_as_bytes(charset):
     with proxied() as (upstream, recorded):
-        exchange(recorded, upstream, GET, answer(b"abc", b"Content-Type: text/html; charset=undefined"))
+        exchange(recorded, upstream, GET, answer(b"abc", b"Content-Type: text/html; charset=" + charset))
     assert [event.more.get("base64") for event in recorded.of("body")] == ["YWJj"]
     assert recorded.of("end")
+
+
+def test_a_form_that_is_cut_is_a_form_and_its_secrets_are_masked(monkeypatch):
+    monkeypatch.setattr(exchanges, "LONGEST_BODY", 40)
+    body = b"grant_type=x&code=SECRET99SECRET&state=SECRET"
+    with proxied() as (upstream, recorded):
+        exchange(recorded, upstream, post(body, b"Content-Type: application/x-www-form-urlencoded"), answer(b"x"))
+    form = recorded.of("body")[0].more
+    assert form["form"][0] == ["grant_type", "x"] and form["size"] == len(body) and "SECRET" not in repr(form)
+
+
+def test_a_form_of_many_parameters_is_recorded_in_part(monkeypatch):
+    monkeypatch.setattr(exchanges, "MOST_PAIRS", 3)
+    body = b"a=1&b=2&c=3&d=4&e=5"
+    with proxied() as (upstream, recorded):
+        exchange(recorded, upstream, post(body, b"Content-Type: application/x-www-form-urlencoded"), answer(b"x"))
+    assert [name for name, _ in recorded.of("body")[0].more["form"]] == ["a", "b", "c"]
+    assert recorded.of("body")[0].more["size"] == len(body)
+
+
+def test_endpoints_that_are_remembered_are_bounded(monkeypatch):
+    monkeypatch.setattr(exchanges, "MOST_ENDPOINTS", 2)
+    http = exchanges.HttpRecorder(None, "http://h")
+    for path in ("/a", "/b", "/a", "/c"):
+        http.add(path)
+    assert list(http.endpoints) == ["/b", "/c"]
 
 
 def test_host_passes_where_it_is_asked_for():
@@ -129,6 +156,20 @@ def test_a_request_for_another_host_is_refused_here(host):
             upstream.listener.accept()
     (end,) = recorded.of("end")
     assert not recorded.of("response") and not end.direction and "the recorder answered 403" in end.text
+
+
+@pytest.mark.parametrize("host, code", [
+    ("evil.example", 403), ("127.0.0.1.evil.example:80", 403), ("192.0.2.7:80", 0), ("[2001:db8::1]", 0),
+    ("localhost:7", 0), ("recorder.example:9", 0),
+])
+def test_other_machines_reach_it_by_an_address_or_an_allowed_name(host, code):
+    with proxied(host="0.0.0.0", allowed_hosts=["recorder.example"]) as (upstream, recorded):
+        client = recorded.client()
+        client.sendall(b"GET /mcp HTTP/1.1\r\nHost: %s\r\n\r\n" % host.encode())
+        if code:
+            assert receive(client, b"\r\n").startswith(b"HTTP/1.1 403") and b"--allowed-host" in rest(client)
+        else:
+            assert upstream.authority.encode() in receive(upstream.accept(), b"\r\n\r\n")
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "LOCALHOST", "127.0.0.1:9", "[::1]:3"])

@@ -318,10 +318,25 @@ def test_the_trace_has_a_name_that_is_told_and_files_are_not_overwritten(tmp_pat
     assert code == 2 and b"is there already, and is not overwritten" in errors and made.read_bytes() == before
 
 
-def test_a_program_that_is_not_there_is_told_and_recorded(out):
+def test_a_program_that_is_not_there_is_told_and_no_file_is_made(out, monkeypatch):
+    monkeypatch.setenv("PATH", os.environ["PATH"] + os.pathsep + "/secret-folder")
     output, errors, code = finish(shim(out, ["no-such-server"]))
     assert code == 3 and output == b"" and b"cannot start 'no-such-server': not found" in errors
-    assert "not found" in notes(events(out), "close")[0] and process(events(out), "start") is None
+    assert not out.exists() and b"secret-folder" not in errors
+
+
+def test_a_client_that_reads_no_standard_error_does_not_hold_the_shim(out):
+    code = "import sys\nfor line in sys.stdin: print('{\"x\":\"%s\"}' % ('x' * 100), flush=True)"
+    for command, expected in ((code, 0), (code + "\nsys.exit(7)", 7),
+                              (code + "\nimport os; os.kill(os.getpid(), 15)", -15)):
+        running = shim("-", python(command))
+        running.stdin.write(b"{}\n" * 2000)
+        running.stdin.close()
+        for _ in range(2000):
+            assert running.stdout.readline()
+        assert running.wait(20) == expected
+        running.stdout.close()
+        running.stderr.close()
 
 
 def test_text_for_people_goes_to_standard_error(out):
@@ -353,7 +368,7 @@ def test_the_header_says_what_is_recorded(out):
 
 
 @pytest.mark.parametrize("words, complaint", [
-    ([], "trace takes one of"), (["--"], "follows the command"), (["--keep-host", "--", "x"], "--keep-host is for"),
+    ([], "trace takes one of"), (["--"], "follows the command"), (["--keep-host", "--", "x"], "are for --http"),
     (["--from", "client", "--", "x"], "--from client|server is for"),
     (["--http", "8000"], "--http takes 2 values: --http LISTEN URL"),
     (["python3", "x.py"], "comes after --: trace -- python3 x.py"),

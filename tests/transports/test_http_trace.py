@@ -440,3 +440,11 @@ def test_a_request_that_was_interrupted_before_it_was_sent_is_over(monkeypatch: 
             until(lambda: kinds(events, number)[-1] == "end")
     [end] = [event for event in events if event.kind == "end" and event.exchange == number]
     assert (end.direction, end.more["complete"], end.text) == ("client", False, "given up")
+
+
+@pytest.mark.parametrize("body", [b"{not json", b"", None])
+def test_fields_that_repeat_a_message_nobody_can_read_are_masked(body: Any) -> None:
+    events: List[Any] = []
+    HttpTrace(Trace(events.append), "", "streamable-http").request(
+        "POST", "/mcp", [("Mcp-Param-City", "SECRET99"), ("Mcp-Method", "tools/call")], body)
+    assert "SECRET99" not in repr(events) and "tools/call" in repr(events)

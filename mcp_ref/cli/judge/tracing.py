@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Iterator, List
+from typing import IO, TYPE_CHECKING, Any, Iterator, List, Optional, Sequence
 
 from ..command import Command, Commands
 from ..output import DONE, UsageError
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 SWITCH_SECONDS = 1e-4
 """The time that recording may keep the interpreter from the threads that carry bytes; 5 ms by default."""
+STDERR_SECONDS = 2.0
+"""The seconds that recording may take in the end where it goes to standard error: a client that has not read it by
+then, while the server's output is over, reads none."""
 
 
 def _trace(options: Any) -> int:
@@ -25,24 +28,32 @@ def _trace(options: Any) -> int:
         raise UsageError("trace takes one of: -- CMD..., the command of a server; --http LISTEN URL; --convert IN OUT")
     if options.direction and not options.convert:
         raise UsageError("--from client|server is for --convert")
-    if options.keep_host and not options.http:
-        raise UsageError("--keep-host is for --http LISTEN URL")
+    if (options.keep_host or options.allowed_host) and not options.http:
+        raise UsageError("--keep-host and --allowed-host are for --http LISTEN URL")
     if len(options.server) > 1 and not options.live:
         raise UsageError("the command of the server comes after --: trace -- %s" % " ".join(options.server))
     if options.convert:
         return _convert(options)
+    if options.server:
+        from ...recorder.shim import located
+        from ...transports.lines.process import arguments
+
+        located(arguments(options.server if options.live else options.server[0])[0])  # so that no file is made for a server that there is not
     with _sink(options.out) as sink:
         if options.http:
-            through_proxy(options.http, options.keep_host, sink)
+            through_proxy(options.http, options.keep_host, sink, options.allowed_host or ())
             return DONE
-        code = through_shim(options.server if options.live else options.server[0], sink)
+        code = through_shim(
+            options.server if options.live else options.server[0], sink, STDERR_SECONDS if options.out == "-" else None)
     from ...recorder.shim import end_as
 
     return end_as(code)
 
 
-def through_shim(command: Any, sink: "Sink") -> int:
-    """Run a server with a shim around its pipes, and return its exit code as `subprocess` has it."""
+def through_shim(command: Any, sink: "Sink", seconds: Optional[float] = None) -> int:
+    """Run a server with a shim around its pipes, and return its exit code as `subprocess` has it. ``seconds``: as in
+    `Shim`.
+    """
     from ...recorder.shim import RECORDED, Shim
     from ...recorder.telling import Teller
     from ...transports.lines.process import arguments
@@ -50,13 +61,13 @@ def through_shim(command: Any, sink: "Sink") -> int:
     sys.setswitchinterval(SWITCH_SECONDS)
     words: List[str] = arguments(command)
     teller = Teller(sink, "trace", RECORDED)
-    shim = Shim(words, teller)
+    shim = Shim(words, teller, seconds=seconds)
     code = shim.run()
     _tell_failure(teller, shim.recorded)
     return code
 
 
-def through_proxy(http: List[str], keep_host: bool, sink: "Sink") -> None:
+def through_proxy(http: List[str], keep_host: bool, sink: "Sink", allowed_hosts: Sequence[str] = ()) -> None:
     """Run a proxy until a signal ends it. ``http``: where it listens, and the URL of the server."""
     from ...recorder.proxy import RECORDED, Proxy, listen_address
     from ...recorder.telling import Teller
@@ -70,9 +81,11 @@ def through_proxy(http: List[str], keep_host: bool, sink: "Sink") -> None:
         raise UsageError(str(error)) from None
     teller = Teller(sink, "trace --http", RECORDED)
     try:
-        proxy = Proxy(teller, host, port, http[1], keep_host)
+        proxy = Proxy(teller, host, port, http[1], keep_host, allowed_hosts=allowed_hosts)
     except ConnectFailed as error:
         raise UsageError("--http LISTEN URL: %s" % error) from None
+    except ValueError as error:
+        raise UsageError("--allowed-host: %s" % error) from None
     try:
         proxy.open()
         with Termination(proxy.close):
@@ -115,6 +128,11 @@ def _convert(options: Any) -> int:
 
 
 def _tell_failure(teller: "Teller", recorded: bool) -> None:
+    from ...recorder.backlog import stuck
+    from ...recorder.shim import takes_more
+
+    if stuck() and not takes_more(2):
+        return  # nobody reads our standard error: writing there would wait for ever, too
     if not recorded:
         note("mcp_ref: the trace is not whole: it could not be written in time")
     elif teller.failure is not None:
@@ -127,6 +145,7 @@ def _sink(target: str) -> "Iterator[Sink]":
 
     Raises `UsageError` if the file is there, or cannot be made.
     """
+    from ...recorder.backlog import stuck
     from ...wiretrace import JsonLinesSink
     from ...wiretrace.text import TextSink
 
@@ -141,7 +160,8 @@ def _sink(target: str) -> "Iterator[Sink]":
         yield JsonLinesSink(stream)
     finally:
         try:
-            stream.close()
+            if not stuck():  # whose lock would be waited for
+                stream.close()
         except OSError:
             pass  # a full disk, which `_tell_failure` has told of: the exit code is the server's
 
@@ -186,6 +206,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep-host", action="store_true",
                         help="with --http: pass the header field Host on as the client wrote it, for a server that "
                         "makes its own URLs (metadata, redirects) from it; by default it names the server")
+    parser.add_argument("--allowed-host", metavar="NAME", action="append",
+                        help="with --http: a name by which clients reach it, beside this machine's addresses, such as "
+                        "recorder.example.com")
     parser.add_argument("--convert", nargs=2, metavar=("IN", "OUT"), help="make a trace of another tool's recording")
     parser.add_argument("--from", dest="direction", choices=("client", "server"),
                         help="with --convert: the sender of all messages in the file")
