@@ -562,23 +562,23 @@ def from_object(value: Any) -> Event:
         raise TraceError("not an object")
     if "trace" in value:
         return _header(value)
-    rest = dict(value)
-    time, direction, kind = rest.pop("time", None), rest.pop("from", ""), rest.pop("kind", MESSAGE)
-    connection, exchange = rest.pop("connection", ""), rest.pop("exchange", 0)
+    get = value.get
+    time, direction, kind = get("time"), get("from", ""), get("kind", MESSAGE)
+    connection, exchange = get("connection", ""), get("exchange", 0)
     if isinstance(time, bool) or not isinstance(time, (int, float)):
-        raise TraceError("time: expected seconds, got %s" % ascii(time)[:80])
+        raise TraceError("time: expected seconds, got %s" % _shown(time))
     if not isinstance(kind, str) or kind not in MEMBERS:
         raise TraceError("kind: expected one of %s" % ", ".join(MEMBERS))
     if direction not in (CLIENT, SERVER, "") or (kind == MESSAGE and not direction):
         raise TraceError("from: expected client or server")
     if not isinstance(connection, str) or type(exchange) is not int:
         raise TraceError("connection: expected a string; exchange: expected an integer")
-    known = MEMBERS[kind]
-    for name, member in rest.items():  # unknown members belong to later versions
-        if name in known and not (isinstance(member, known[name])
-                                  and (known[name] is not int or type(member) is int)):
-            raise TraceError("%s: not of the right type" % name)
-    rest = {name: member for name, member in rest.items() if name in known}
+    known, rest = MEMBERS[kind], {}
+    for name, member in value.items():
+        if name in known:  # unknown members belong to later versions
+            if not isinstance(member, known[name]) or known[name] is int and type(member) is not int:
+                raise TraceError("%s: not of the right type" % name)
+            rest[name] = member
     message, text = rest.pop("message", None), ""
     if kind == MESSAGE:
         text = _raw(rest, message is not None)
@@ -593,8 +593,14 @@ def from_object(value: Any) -> Event:
 
 def _header(value: Dict[str, Any]) -> Event:
     if value["trace"] != FORMAT:
-        raise TraceError("trace: version %s is not known, only %d" % (ascii(value["trace"])[:80], FORMAT))
+        raise TraceError("trace: version %s is not known, only %d" % (_shown(value["trace"]), FORMAT))
     return Event(0.0, "", HEADER, more=value)
+
+
+def _shown(value: Any) -> str:
+    from json import dumps as shown
+
+    return shown(value)[:80]  # a lone surrogate is no reason for another error
 
 
 def _raw(rest: Dict[str, Any], optional: bool) -> str:
