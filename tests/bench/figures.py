@@ -8,6 +8,7 @@ import functools
 from typing import Callable, ContextManager, NamedTuple, Optional
 
 import measures
+import measures_checker
 import measures_features
 import measures_http
 import measures_stateless
@@ -145,9 +146,22 @@ FIGURES = (
     Figure("client-http", "our HTTP client, sequential", "http.client loop", "calls/s", 1,
            part(measures.clients, how="sequential", calls=2000, over="http_"), Target(0.8, at_least=True),
            "mcp 0.19x", pinned=True),
+    Figure("check-pipe", "messages judged, handshake, pipe", "json.loads of the lines", "messages/s", 1,
+           part(measures_checker.judged, wire="stdio", revision="2025-11-25", calls=100_000),
+           Target(25_000, of="value", at_least=True), pinned=True, warm_up=False),
+    Figure("check-pipe-stateless", "the same of 2026-07-28", "json.loads of the lines", "messages/s", 1,
+           part(measures_checker.judged, wire="stdio", revision="2026-07-28", calls=100_000),
+           Target(25_000, of="value", at_least=True), pinned=True, warm_up=False),
+    Figure("check-http", "the same over HTTP, each in a POST", "json.loads of the lines", "messages/s", 1,
+           part(measures_checker.judged, wire="http", revision="2025-11-25", calls=100_000),
+           Target(25_000, of="value", at_least=True), pinned=True, warm_up=False),
+    Figure("check-memory", "memory for 200,000 messages, HTTP", "for 20,000", "MB", 1e-6,
+           part(measures_checker.memory, wire="http", revision="2025-11-25", calls=100_000),
+           Target(128, of="value"), warm_up=False),
     Figure("idle-memory", "memory after initialize", LOOP, "MB", 1e-6,
            measures.idle_memory, Target(15, of="value"), "mcp 66 MB"),
 )
 
-OF_THE_PACKAGE = ("import", "shim-", "client-", "feature-", "host-", "http-", "stateless-", "listen-", "workers-")
+OF_THE_PACKAGE = (
+    "import", "shim-", "check-", "client-", "feature-", "host-", "http-", "stateless-", "listen-", "workers-")
 """Beginnings of the names of the figures that are about our package, not about any server."""
