@@ -16,6 +16,7 @@ bound lies behind another one that takes the same characters.
 """
 
 import re
+from functools import lru_cache
 from typing import Any, Callable, Iterator, Match, NamedTuple, Pattern, Tuple
 
 MASK = "***"
@@ -35,10 +36,17 @@ _NAMES = ("token", "secret", "password", "passwd", "pwd", "passphrase", "api_key
 when they were given, and a client that has it may go on with the request."""
 _SECRETS = tuple(name.replace("_", "") for name in _NAMES)
 _NOT_SECRET = ("progresstoken", "pagetoken")
+_SHORT = 64
+"""Characters of a name that may be remembered with its answer: the same names come with each message."""
 
 
 def is_secret(name: str) -> bool:
     """Return True if a member of this name holds a secret: token, client_secret, apiKey, x-authorization ..."""
+    return _is_secret(name) if len(name) <= _SHORT else _is_secret.__wrapped__(name)
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
     name = name.lower().replace("_", "").replace("-", "")
     return name.endswith(_SECRETS) and not name.endswith(_NOT_SECRET)
 
@@ -58,6 +66,8 @@ class Rule(NamedTuple):
     """The replacement of what was found."""
     near: bool = False
     """True if each match begins with a name of which a word is the end: only there a long text is looked at."""
+    sign: str = ""
+    """A part of whatever the pattern matches: where it is not, the words are not looked for either."""
 
     def apply(self, text: str, hide: Hide) -> str:
         """Return the text with all such secrets masked."""
@@ -170,31 +180,32 @@ RULES: Tuple[Rule, ...] = (
     Rule("private key", ("private key",),
          re.compile(_KEY_BLOCK.replace("(BEGIN|END)", "BEGIN") + r".*?(?:" + _KEY_BLOCK.replace("(BEGIN|END)", "END")
                     + r"|\Z)", re.DOTALL),
-         False, "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", _all),
+         False, "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", _all, sign="-----"),
     Rule("header", ("authorization", "cookie", "x-api-key"), re.compile(_HEADER), False,
-         "Authorization: Bearer abc.def-ghi", _field),
+         "Authorization: Bearer abc.def-ghi", _field, sign=":"),
     Rule("scheme", ("bearer ", "basic ", "dpop "), re.compile(r"(?i)\b(bearer|basic|dpop) {1,4}([\w.~+/=-]{6,})"),
-         False, "sent bearer abcdefgh", lambda found, hide: "%s %s" % (found.group(1), hide(found.group(2)))),
+         False, "sent bearer abcdefgh", lambda found, hide: "%s %s" % (found.group(1), hide(found.group(2))),
+         sign=" "),
     Rule("web token", ("eyj",), re.compile(r"eyJ(?<![\w-]eyJ)[\w-]+\.[\w-]+\.[\w-]*"), False,
-         "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", _all),
+         "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", _all, sign="eyJ"),
     Rule("service key", tuple(begin.lower() for begin, _ in _PREFIXES),
          re.compile("|".join(r"%s(?<![\w-]%s)%s" % (begin, begin, rest) for begin, rest in _PREFIXES)), False,
          "key sk-abcdefghijklmnopqrst", _all),
     Rule("password in a URL", ("://",), re.compile(r"://[^\s/?#@:\"'\\]{0,64}:([^\s/?#\"'\\]{1,512})@"), False,
-         "postgres://app:hunter2@db.example/x", _last),
+         "postgres://app:hunter2@db.example/x", _last, sign="://"),
     Rule("authorization code", ("code=", "assertion="),
          re.compile(r"[?&#;](?:code|(?:device|user)_code|assertion)=([^&\s\"'#\\<>]+)"), False,
-         "GET /cb?code=abc123&state=xyz", _last),
+         "GET /cb?code=abc123&state=xyz", _last, sign="="),
     Rule("code or state", ("code=", "state="),
          re.compile(r"(?<![\w-])(?:code|state)=[\"']?([\w~.+/%-]{16,}={0,2})"), False,
-         "exchanging code=SplxlOBeZQQYbYS6WxSbIA", _code),
+         "exchanging code=SplxlOBeZQQYbYS6WxSbIA", _code, sign="="),
     Rule("form in HTML", ("<input", "<button"), re.compile(r"(?i)<(?:input|button)(?=[\s/])[^<>]{0,4000}"), False,
-         '<input type="hidden" name="state" value="af0ifjsldkj">', _control),
+         '<input type="hidden" name="state" value="af0ifjsldkj">', _control, sign="<"),
     Rule("name=value", tuple(end + "=" for end in _ENDS), re.compile(_NAME + r"=[\"']?)(" + _VALUE + ")"), False,
-         "./run DB_PASSWORD=hunter2", _last, True),
+         "./run DB_PASSWORD=hunter2", _last, True, "="),
     Rule("member", tuple(end + quote for end in _ENDS for quote in "\"'\\"),  # JSON in text, its quotes perhaps escaped
          re.compile(_NAME + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])([^\"'\\]+)"), False,
-         '{"password": "hunter2"}', _last, True),
+         '{"password": "hunter2"}', _last, True, ":"),
     Rule("name: value", _ENDS, re.compile(_NAME + r"\s{0,2}(?::=|:|=)\s{0,2}[\"']?)(" + _VALUE + ")"), True,
          "api_key: hunter2", _last),
     Rule("long hexadecimal", (), re.compile(r"(?<!\w)(?:0x)?[0-9a-fA-F]{32,}(?!\w)"), True,
@@ -203,13 +214,14 @@ RULES: Tuple[Rule, ...] = (
          "got q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=", _random),
 )
 """The secrets that are masked inside text, in this order."""
+_SURE = tuple(rule for rule in RULES if not rule.guess)
 
 
 def redact_text(text: str, guess: bool = False, hide: Hide = star) -> str:
     """Return a text without the secrets that can be told by their looks: ``Bearer ...``, tokens, ``?code=...``."""
     lowered = text.lower()
-    for rule in RULES:
-        if (guess or not rule.guess) and (not rule.words or any(word in lowered for word in rule.words)):
+    for rule in RULES if guess else _SURE:
+        if rule.sign in text and (not rule.words or any(word in lowered for word in rule.words)):
             text = rule.apply(text, hide)
     return text
 
