@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from mcp_ref.checker.rules import UNDECIDED, load
+from mcp_ref.cli import main
 from mcp_ref.cli.learn import judged, pages
 from mcp_ref.cli.learn.explain import describe
 from mcp_ref.cli.learn.text import TEXTS
@@ -37,7 +38,7 @@ def test_a_rule_has_its_page(capsys):
     for text in ("judges it by the rule progress.increases:\n    The progress of a token rises with each notification.",
                  "    asked at    a notification (notifications/progress)\n", "    verdict     violation\n",
                  "          !! violation by the server: progress.increases\n             progress 1 after 1\n",
-                 "  what to do:\n    It is for the sender of the message, client or server to see to it:"):
+                 "  what to do:\n    Look where the server makes or takes notifications/progress: message 6"):
         assert text in out, text
     assert out.index("\n  kept:\n") < out.index("\n  broken:\n") < out.index("!! violation")
 
@@ -95,3 +96,24 @@ def test_a_rule_of_an_extension_leads_to_its_repository_and_to_no_page_of_the_sa
     out = here(capsys, "explain", "tasks-ext.get-working")[1]
     assert "  read it at  https://github.com/modelcontextprotocol/ext-tasks\n" in out
     assert "basic/utilities/tasks" not in out and "tasks/get #2" in out
+
+
+def test_the_advice_names_the_place_and_what_is_right_there(capsys):
+    assert main(["explain", "progress.increases", "--json"]) == 0
+    rule = json.loads(capsys.readouterr().out)["rule"]
+    assert rule["text"].rstrip(".").lower() not in rule["advice"].lower()
+    assert "message 6 of the broken trace" in rule["advice"] and "progress 1 after 1" in rule["advice"]
+    assert '"progress": 1}, is S notifications/progress' in rule["advice"]
+
+
+def test_a_rule_that_binds_both_parties_says_so_and_names_no_empty_method(capsys):
+    assert main(["explain", "ping.respond"]) == 0
+    out = capsys.readouterr().out
+    assert "party       client or server" in out and "(ping)" in out
+
+
+def test_citations_of_the_checker_come_last(capsys):
+    assert main(["explain", "jsonrpc.follow-spec", "--json"]) == 0
+    places = [each["place"] for each in json.loads(capsys.readouterr().out)["citations"]]
+    rules = [place for place in places if "/checker/" in place]
+    assert rules and places[-len(rules):] == rules and len(places) > len(rules)

@@ -38,7 +38,7 @@ TRACES = ROOT / "build" / "foreign"
 SECONDS = 120
 WORKERS = 5  # sessions wait more than they work
 TRIES = 2  # a program may be slow to start beside the others
-PATHS = {"http": "/mcp", "sse": "/sse"}
+PATHS = {"http": "/mcp", "sse": "/sse", "py1.9": "/mcp/"}  # it redirects from /mcp, past the recorder
 FASTMCP_NAMES = {"http": "http", "sse": "sse"}
 EVERYTHING_NAMES = {"http": "streamableHttp", "sse": "sse"}
 
@@ -138,7 +138,8 @@ def record(programs: Programs, session: Session) -> None:
             shim = [sys.executable, str(HERE / "foreign_shim.py"), str(folder)]
             _talk(programs, session, [*shim, *command], environment, said)
         else:
-            with http_walks.serving(command, PATHS[session.transport], PORT="{port}", **peers.node_path()) as url:
+            path = PATHS.get(session.server, PATHS[session.transport])
+            with http_walks.serving(command, path, PORT="{port}", **peers.node_path()) as url:
                 with proxied(proxy, url, folder / "proxy.txt") as place:
                     _talk(programs, session, [place], environment, said)
 
@@ -179,7 +180,7 @@ def proxied(proxy: List[str], url: str, said: pathlib.Path) -> Iterator[str]:
 def judge(session: Session) -> Dict[str, Any]:
     """The faults in a session by their ids, and which revisions were spoken."""
     from mcp_ref.checker import Checker
-    from mcp_ref.checker.report import Report
+    from mcp_ref.checker.report import WIDTH, Report
     from mcp_ref.recorder.imported import imported
 
     faults: Dict[str, Dict[str, Any]] = {}
@@ -187,7 +188,10 @@ def judge(session: Session) -> Dict[str, Any]:
     for trace in sorted((TRACES / session.name).glob("trace*.jsonl")):
         checker = Checker()
         checker.check(imported(str(trace)))
-        faults.update((group.finding.key, fault(group)) for group in Report(checker).groups)
+        report = Report(checker, trace.name)
+        if max(map(len, report.lines(True))) > WIDTH:
+            raise SessionFailed("the report of %s is wider than %d columns" % (trace, WIDTH))
+        faults.update((group.finding.key, fault(group)) for group in report.groups)
         revisions.update(name for _, name in checker.seen if name)
         messages += checker.messages
     if not messages:

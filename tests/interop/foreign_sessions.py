@@ -189,16 +189,15 @@ SESSIONS: List[Session] = [
       for client in (("py1", "ts1") if mode == "sse" else ("py1", "py2", "ts1", "ts2") if mode == "resumable" else
                      ("py1", "ts2") if maker == "mcp1" else ("ts1", "py2"))),
     Session("py1.2", "time0", "stdio", TIME), Session("ts1.4", "time0", "stdio", TIME),
-    *(Session(client, "everything3", "stdio", EVERYTHING_THEN) for client in ("py1.2", "ts1.4")),
+    Session("ts1.4", "everything3", "stdio", EVERYTHING_THEN), Session("ts1", "time0", "stdio", TIME),
     Session("py1.2", "py1.2", "sse", SMALL), Session("ts1.4", "py1.2", "sse", SMALL),
-    Session("py1.2", "everything", "stdio", EVERYTHING), Session("ts1", "time0", "stdio", TIME),
     Session("py1.9", "git0", "stdio", GIT), Session("ts1.12", "git0", "stdio", GIT),
     *(Session(client, "everything5", transport, EVERYTHING_THEN) for client in ("py1.9", "ts1.12")
       for transport in ("stdio", "sse", "http")),
     *(Session("ts1.12", "py1.9", "http", SMALL, "", mode) for mode in ("", "json", "stateless")),
     Session("py1.9", "py1.9", "http", SMALL), Session("ts1.12", "everything", "http", EVERYTHING),
-    *(Session(client, "everything8", transport, EVERYTHING_THEN) for client in ("py1.12", "ts1.17")
-      for transport in ("stdio", "http")),
+    *(Session(client, "everything8", transport, EVERYTHING_THEN)  # py1.12 fails as it closes the other pipe
+      for client, transport in (("py1.12", "http"), ("ts1.17", "http"), ("ts1.17", "stdio"))),
     *(Session("ts1.17", "py1.12", "http", SMALL, "", mode) for mode in ("", "json", "stateless")),
     Session("py1.12", "py1.12", "http", SMALL), Session("py1.12", "py1.12", "sse", SMALL),
     Session("py1.12", "everything", "http", EVERYTHING), Session("ts1.17", "time", "stdio", TIME),

@@ -6,6 +6,7 @@ The checker is loaded when one of these functions is called, not before.
 from typing import Any, Dict, Iterable, List, Optional
 
 from ...requirements import Requirement
+from ...wiretrace.text import shorten
 
 _WIDTH = 96
 _MOMENTS = {
@@ -19,7 +20,9 @@ _MOMENTS = {
     "finish": "the end of the connection, or of the trace",
 }
 """Moment of a rule -> in words."""
-_PARTIES = {"sender": "the sender of the message, client or server"}
+_PARTIES = {"sender": "client or server, whoever does it", "client": "the client", "server": "the server"}
+_LONGEST, _MOST = 160, 3
+"""Characters and lines of a scene that the advice repeats."""
 _DECIDED, _UNDECIDED, _PERMITS, _NONE = "decided", "undecided", "permits", "open"
 
 
@@ -45,6 +48,7 @@ def rule_of(id: str) -> Dict[str, Any]:
 
 
 def _object(rule: Any) -> Dict[str, Any]:
+    from ...checker import check
     from ...checker.findings import DISAGREE, VIOLATION, WARNING
     from ...checker.scenes import traces
     from ...ladder import text
@@ -52,21 +56,42 @@ def _object(rule: Any) -> Dict[str, Any]:
     from ..judge.ladder import judged
 
     verdict = DISAGREE if rule.disagree else VIOLATION if "MUST" in rule.requirement.level else WARNING
-    party = _PARTIES.get(rule.party, "the " + rule.party)
-    kept, broken = (text.lines(elided(judged(events)), _WIDTH) for events in traces(rule.scene))
+    party = _PARTIES["sender" if rule.requirement.role == "both" else rule.party]
+    kept, broken = traces(rule.scene)
+    found = next((each for each in check(broken) if each.rule.id == rule.id), None)
     return {"id": rule.id, "also": list(rule.also), "text": rule.text, "party": party, "verdict": verdict,
-            "moments": [_MOMENTS[each] for each in rule.on], "methods": list(rule.methods or ()),
+            "moments": [_MOMENTS[each] for each in rule.on], "methods": [each for each in rule.methods or () if each],
             "needs": sorted(rule.needs), "reading": rule.reading or None, "disagreement": rule.disagree or None,
-            "advice": _advice(party, rule.text, verdict, rule.id), "kept": kept, "broken": broken}
+            "advice": _advice(rule, verdict, found),
+            "kept": text.lines(elided(judged(kept)), _WIDTH), "broken": text.lines(elided(judged(broken)), _WIDTH)}
 
 
-def _advice(party: str, text: str, verdict: str, id: str) -> str:
-    said = "It is for %s to see to it: %s" % (party, text[:1].lower() + text[1:])
+def _advice(rule: Any, verdict: str, found: Any) -> str:
+    """Return what to look for, of which party, and what the trace that keeps the rule has in its place."""
+    said = []
+    if found is not None:
+        what = "%s of " % found.where if found.where else ""
+        what += found.method or ("HTTP requests" if found.exchange and not found.number else "its messages")
+        said.append("Look where the %s makes or takes %s: %s shows the fault (%s)." % (
+            found.party or "party", what, "message %d of the broken trace" % found.number if found.number
+            else "the broken trace", found.evidence))
+    right, wrong = (_lines(rule.scene, sign) for sign in "+-")
+    if right and wrong:
+        said.append("What is right, in place of %s, is %s." % (wrong, right))
+    elif right or wrong:
+        said.append("What is missing there is %s." % right if right else "What is too much there is %s." % wrong)
+    said += ["(C is the client, S the server.)"] * bool(right or wrong)
     if verdict == "disagreement":
-        return said + " As the texts disagree, it is no fault to do otherwise: an issue of the specification."
-    if verdict == "warning":
-        return said + " Where there is a reason not to, check --accept FILE takes it."
-    return said
+        said.append("As the texts disagree, it is no fault to do otherwise: an issue of the specification.")
+    said.append("Then record the session again, and check it." + " Where there is a reason to stay with it, "
+                "check --accept FILE takes the id in the report, with the reason." * (verdict != "violation"))
+    return " ".join(said)
+
+
+def _lines(scene: str, sign: str) -> str:
+    """Return the first lines of a scene that only one of its traces has."""
+    lines = [" ".join(line.strip()[1:].split()) for line in scene.splitlines() if line.strip()[:1] == sign]
+    return ", then ".join(shorten(line, _LONGEST) for line in lines[:_MOST]) + ", and so on" * (len(lines) > _MOST)
 
 
 def coverage(rows: Iterable[Requirement]) -> Dict[str, Any]:

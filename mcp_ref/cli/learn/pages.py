@@ -233,10 +233,14 @@ def _headed(heading: str, among: Iterable[str]) -> List[Tuple[str, str]]:
 
 
 def cited_at(page: str, heading: str) -> List[Citation]:
-    """Return the citations of a heading in the package, also where older revisions have it on another page."""
+    """Return the citations of a heading in the package, also where older revisions have it on another page.
+
+    Those on the page itself come first, the rules of the checker last: who asks looks for what does it.
+    """
     wanted = plain(heading).rpartition(" > ")[2]
-    return [each for each in citations() if same_page(each.page, page)
-            and (not heading or plain(each.heading).rpartition(" > ")[2] == wanted)]
+    found = [each for each in citations() if same_page(each.page, page)
+             and (not heading or plain(each.heading).rpartition(" > ")[2] == wanted)]
+    return sorted(found, key=lambda each: ("/checker/" in each.file, each.page != page))
 
 
 def same_page(one: str, other: str) -> bool:

@@ -74,7 +74,9 @@ def envelope(message: Message) -> Optional[Broken]:
     """Return what is wrong with the members of a message by JSON-RPC alone, None if nothing is."""
     data = message.data
     if data.get("jsonrpc") != "2.0":
-        return Broken("jsonrpc is %s" % (shown(data["jsonrpc"]) if "jsonrpc" in data else "missing"), "jsonrpc")
+        if "jsonrpc" not in data:
+            return Broken("jsonrpc is missing", "jsonrpc")
+        return Broken('jsonrpc is %s, and not the string "2.0"' % shown(data["jsonrpc"]), "jsonrpc")
     if message.kind == ODD:
         return Broken("method is %s" % typed(data["method"]) if "method" in data
                       else "neither method, result nor error", "method")
