@@ -38,7 +38,8 @@ def _trace(options: Any) -> int:
         from ...recorder.shim import located
         from ...transports.lines.process import arguments
 
-        located(arguments(options.server if options.live else options.server[0])[0])  # so that no file is made for a server that there is not
+        # Looked for first, so that no file is made for a server that there is not.
+        located(arguments(options.server if options.live else options.server[0])[0])
     with _sink(options.out) as sink:
         if options.http:
             through_proxy(options.http, options.keep_host, sink, options.allowed_host or ())
