@@ -9,7 +9,7 @@ failed request is found in the log. The id of a session is a secret of its clien
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional, Union
 
 from ..codec import DecodeError, decoder
 from ..errors import INVALID_PARAMS, ConnectionLost, LocalProtocolError, RpcError
@@ -153,13 +153,23 @@ class Context:
         if self._progress is not None and progress <= self._progress:
             raise ValueError("progress must increase: %r after %r" % (progress, self._progress))
         self._progress = progress
-        token = self.meta.get("progressToken")
-        if not isinstance(token, (int, str)) or isinstance(token, bool):
+        token = self._progress_token()
+        if token is None:
             return
         due = self.connection.progress_due(self._due, progress == total)
         if due is not None:
             self._due = due
-            self.connection.put_progress(token, progress, total, message, self.incoming.id, self.session)
+            self._put_progress(token, progress, total, message)
+
+    def _progress_token(self) -> Optional[RequestId]:
+        """Return the token of the peer's, None if it wants no progress."""
+        token = self.meta.get("progressToken")
+        return token if isinstance(token, (int, str)) and not isinstance(token, bool) else None
+
+    def _put_progress(
+        self, token: RequestId, progress: float, total: Optional[float], message: Optional[str]
+    ) -> None:
+        self.connection.put_progress(token, progress, total, message, self.incoming.id, self.session)
 
     @spelt
     def call(
@@ -183,7 +193,7 @@ class Context:
         self.check()
         self.connection.notify(method, params, self.incoming, self.session)
 
-    def complete(self, result: Optional[Dict[str, Any]]) -> None:
+    def complete(self, result: Union[Dict[str, Any], RpcError, None]) -> None:
         """Answer a request whose route is ``deferred``, once, from any thread; None: there is no answer.
 
         A cancelled request has none; it must be completed all the same. Raises `LocalProtocolError` if it was before;

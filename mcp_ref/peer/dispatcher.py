@@ -658,17 +658,20 @@ class Connection(Sender):
 
     # Answering
 
-    def complete(self, context: Context, result: Optional[Dict[str, Any]]) -> None:
+    def complete(self, context: Context, result: Union[Dict[str, Any], RpcError, None]) -> None:
         """Answer a request whose route is deferred; see `Context.complete`."""
         request = context.request
         if context.incoming.done:
             raise LocalProtocolError("%s (request %.80r) has its answer already" % (request.method, request.id))
-        data = None
+        data, call = None, Call(self, request, context.incoming, NO_ROUTE, None, context.session)
+        if isinstance(result, RpcError):
+            call.abandon(result)
+            return
         if result is not None:
-            result = self.role.stamp(result, context.session.rules)
-            data = encode(Result(request.id, result), self.limits)
-            self.check_meta(data, result, context.session)
-        Call(self, request, context.incoming, NO_ROUTE, None, context.session).reply(None, data)
+            stamped = self.role.stamp(result, context.session.rules)
+            data = encode(Result(request.id, stamped), self.limits)
+            self.check_meta(data, stamped, context.session)
+        call.reply(None, data)
 
     def _answer(self, answer: Error, batch: Optional[BatchAnswer]) -> None:
         if batch is None:

@@ -28,7 +28,7 @@ REMEMBERED = 256
 class Incoming:
     """A request of the peer's, and its cancellation."""
 
-    __slots__ = ("id", "key", "principal", "cancelled", "reason", "done", "_lock", "_watchers")
+    __slots__ = ("id", "key", "principal", "cancelled", "reason", "done", "after", "_lock", "_watchers")
 
     def __init__(self, id: RequestId, key: Any, lock: threading.Lock) -> None:
         self.id = id
@@ -40,6 +40,8 @@ class Incoming:
         self.reason: Optional[str] = None
         self.done = False
         """True once the answer is out, or will never be: nothing more may be sent for this request."""
+        self.after: Optional[Callable[[], None]] = None
+        """A function that is called when the answer is on its way, or when there will be none."""
         self._lock = lock
         self._watchers: Optional[List[Callable[[], None]]] = None
 

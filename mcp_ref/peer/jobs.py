@@ -98,6 +98,8 @@ class Call(Job):
         if connection.large:
             connection.free_large(incoming)
         connection.inflight.release()
+        if incoming.after is not None:
+            incoming.after()
 
     def _encode(self, answer: Message) -> bytes:
         try:
@@ -120,23 +122,11 @@ class Call(Job):
             return Error(self.request.id, INTERNAL_ERROR, "Internal error")
 
     def _failure(self, error: BaseException, context: Context) -> Message:
-        """Return a result where the route makes one of what was raised, else an error."""
-        connection, request, fault = self.connection, self.request, self.route.fault
-        if isinstance(error, RpcError) and type(error.code) is int and type(error.message) is str:
-            error = connection.role.answer_error(context, error, fault is not None)
-            if isinstance(error, RpcError):
-                if connection.replies is not None and error.code in ABOUT_REQUESTS:
-                    connection.replies.refused(self.incoming.id, error.code)
-                # [2025-11-25.. basic/index §Error Responses] MUST: the id of the request
-                return Error(request.id, error.code, error.message, error.data)
-        if isinstance(error, RequestCancelled) and self.incoming.cancelled:
-            return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
-        if fault is not None and isinstance(error, Exception):
-            result = fault(context, error)
-            if result is not None:
-                return Result(request.id, result)
-        rpc = internal_error(context, error)
-        return Error(request.id, rpc.code, rpc.message, rpc.data)
+        """Return the answer, and tell the transport of a request that was refused as such."""
+        answer, replies = failure(error, context, self.route), self.connection.replies
+        if replies is not None and isinstance(answer, Error) and answer.code in ABOUT_REQUESTS:
+            replies.refused(self.incoming.id, answer.code)
+        return answer
 
     # Batches
 
@@ -161,6 +151,24 @@ class Call(Job):
         self.connection.counters.note("batch answer left out", "%s: %s" % (shown(self.request.method), limit))
         text = "Internal error: the answers to this batch exceed %s, so this request was %s: send fewer at once"
         return Error(self.request.id, INTERNAL_ERROR, text % (limit, what))
+
+
+def failure(error: BaseException, context: Context, route: Route) -> Message:
+    """Return the answer for what a handler raised: a result where the route makes one of it, else an error."""
+    request, fault = context.request, route.fault
+    if isinstance(error, RpcError) and type(error.code) is int and type(error.message) is str:
+        error = context.connection.role.answer_error(context, error, fault is not None)
+        if isinstance(error, RpcError):
+            # [2025-11-25.. basic/index §Error Responses] MUST: the id of the request
+            return Error(request.id, error.code, error.message, error.data)
+    if isinstance(error, RequestCancelled) and context.incoming.cancelled:
+        return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
+    if fault is not None and isinstance(error, Exception):
+        result = fault(context, error)
+        if result is not None:
+            return Result(request.id, result)
+    rpc = internal_error(context, error)
+    return Error(request.id, rpc.code, rpc.message, rpc.data)
 
 
 def internal_error(context: Context, error: BaseException) -> RpcError:

@@ -64,15 +64,16 @@ def log(server: "ServerInterface", level: str, data: Any, logger: Optional[str] 
 
 def send(
     connection: Connection, level: str, data: Any, logger: Optional[str] = None, context: Optional[Context] = None,
-    encoded: Optional[Callable[[], bytes]] = None,
+    encoded: Optional[Callable[[], bytes]] = None, meta: Optional[Dict[str, Any]] = None,
 ) -> bool:
     """Send a log message to one client. Returns False if the client does not want it, or if the rate is exceeded.
 
     ``level`` is one of LEVELS, ``data`` any JSON value: best an object, never with a credential, personal
     data or anything that would help an attacker [.. server/utilities/logging §Security] MUST NOT. ``logger`` names the
     part of the program that logs. ``context``: the context of the client's request that the message belongs to.
-    ``encoded``: a function that returns the bytes of the message, if others are sent it as well. Raises ValueError for
-    an unknown level or data that JSON cannot hold, naming the place, and TypeError for a logger that is no str.
+    ``encoded``: a function that returns the bytes of the message, if others are sent it as well. ``meta``: its `_meta`.
+    Raises ValueError for an unknown level or data that JSON cannot hold, naming the place, and TypeError for a logger
+    that is no str.
     """
     _check(level, logger)
     if LEVELS.index(level) < _quietest(connection, context):
@@ -84,6 +85,8 @@ def send(
         # A stateless connection counts the dropped messages of many clients together: do not tell one of them.
         _tell_left_out(connection, context)
     params = _params(level, data, logger)
+    if meta is not None:
+        params["_meta"] = meta
     try:
         if encoded is not None:
             return tell(connection, LOG_MESSAGE, params, None, encoded())
