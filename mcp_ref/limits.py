@@ -38,6 +38,8 @@ answers to a batch                  as for each                                m
 handlers that wait for a peer       max_waiting                                max_questions, max_session_share
 what waits in a shared store        max_store_bytes                            max_store_letters,
                                                                                max_store_letter_bytes
+tasks: requests, answers, results   max_tasks, max_tasks_bytes                 max_tasks_per_principal, max_task_bytes,
+                                                                               max_task_ttl
 **a client**
 what has arrived and was not read   as for each                                1 MiB and one message
 an event, a JSON answer             max_http_requests at a time                max_message_bytes
@@ -163,6 +165,13 @@ class Limits(Record):
     max_cached_tokens            tokens       that a server remembers as verified, and as bad
     max_proofs                   proofs       of possession that a server remembers, so that none is good twice
     max_proofs_per_key           proofs       the same of one key
+    max_running_tasks            threads      that run tasks; further tasks are queued
+    max_tasks                    tasks        in a store
+    max_tasks_per_principal      tasks        of one principal, finished ones among them
+    max_task_bytes               bytes        of one task: its request, answers and result
+    max_tasks_bytes              bytes        of all tasks in a store, after which none is created
+    max_task_ttl                 seconds      from its creation for which a task may be kept
+    max_task_requests_per_second a second     requests of one client about tasks
     ===========================  ===========  ====================================================================
 
     Why each is as it is, and what happens when it is reached, stands at its field in the source.
@@ -410,6 +419,26 @@ class Limits(Record):
     Further requests with a proof are answered 503."""
     max_proofs_per_key: int = 20_000
     """Proofs of one key, which is more than 160 requests a second."""
+
+    # Tasks
+    max_running_tasks: int = 32
+    """Tasks whose handlers run, in one server. Each keeps a thread; more tasks are queued, and a task that waits for
+    input has none."""
+    max_tasks: int = 20_000
+    """Tasks in a store, until they expire; one more is refused."""
+    max_tasks_per_principal: int = 2000
+    """Tasks of one principal, running or not; clients that need not show who they are count as one. A further one is
+    refused until an older one has expired [2025-11-25 basic/utilities/tasks §Resource Management] SHOULD."""
+    max_task_bytes: int = 4 * 1024 * 1024
+    """One task with its request, the answers to its questions and its result. A longer result fails the task."""
+    max_tasks_bytes: int = 256 * 1024 * 1024
+    """All tasks in a store; above it none is created."""
+    max_task_ttl: float = 86_400.0
+    """Time for which a task is kept, whatever its client asks for [2025-11-25 basic/utilities/tasks §Resource
+    Management] SHOULD."""
+    max_task_requests_per_second: float = 200.0
+    """Requests of one client about its tasks: more is no polling, but guessing of ids
+    [2025-11-25 basic/utilities/tasks §Task Isolation and Access Control] SHOULD."""
 
     def __repr__(self) -> str:
         changed = [(field.name, getattr(self, field.name)) for field in fields(self)

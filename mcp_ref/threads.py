@@ -25,6 +25,7 @@ thread          what it does                                 blocks on; freed by
 ``extension``   an extension's work on an answer             the extension
 ``host``        a host's servers side by side; one was lost  the server; time
 ``keepalive``   pings the peer                               the interval, the answer; close
+``leases``      renews leases of tasks, ends expired ones    half a second; no task that runs or is waited for
 ``left-out``    logs how many records were left out          time
 ``letters``     messages of other processes in a store       the store; no request being there any more
 ``listen``      opens a stream of changes again              a pause, the server; close
@@ -39,6 +40,7 @@ thread          what it does                                 blocks on; freed by
 ``shim``        carries one stream of a recorded server      its pipe, its reader; bytes, the end of either
 ``signals``     hears SIGTERM                                a pipe; the signal, the end of serving
 ``stderr``      output of a child; the log of a server       the child's pipe; standard error
+``task``        runs the handlers of tasks                   the handler; no task that is queued
 ``tick``        once a second: idle sessions, keep-alive     time; close
 ``timer``       deadlines of futures                         time; close
 ``watchdog``    sees that the main thread is not pumped      time; the queue's end

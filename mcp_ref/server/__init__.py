@@ -33,6 +33,7 @@ names                                                          use
 `Trace`, `to_text`, `to_file`                                  a trace of the messages
 `Inline`, `MainThreadQueue`                                    threads that run handlers
 `SqliteStore`, `Store`                                         sessions that several processes share
+`Tasks`, `TaskStore`, `MemoryTasks`                            calls of tools whose results are fetched later
 `NoThreads`                                                    raised where Python has no threads
 =============================================================  ====================================================
 
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
     from .registry.caching import Cache
     from .results import audio, blob, image
     from .registry.skills import BadSkill
+    from .tasks.engine import Tasks
+    from .tasks.store import MemoryTasks, TaskStore
 
 _LATE = {
     "Cache": ".registry.caching", "image": ".results", "audio": ".results", "blob": ".results",
@@ -72,14 +75,16 @@ _LATE = {
     "Connection": "..peer.dispatcher", "Extension": "..peer.extension",
     "Trace": "..wiretrace", "to_file": "..wiretrace", "to_text": "..wiretrace",
     "Inline": "..peer.executors", "MainThreadQueue": "..peer.main_thread",
+    "Tasks": ".tasks.engine", "TaskStore": ".tasks.store", "MemoryTasks": ".tasks.store",
     "SqliteStore": "..streamable.shared.sqlite", "Store": "..streamable.shared.store",
 }
 """Public name -> the module that it is loaded from."""
 
 __all__ = [
     "Annotations", "Answer", "BadSkill", "Cache", "Connection", "Context", "Extension", "Icon", "Inline",
-    "MainThreadQueue", "Method", "NoThreads", "ResourceNotFound", "Route", "RpcError", "Server", "SqliteStore", "Store",
-    "ToolAnnotations", "Trace", "UrlElicitationRequired", "audio", "blob", "image", "to_file", "to_text",
+    "MainThreadQueue", "MemoryTasks", "Method", "NoThreads", "ResourceNotFound", "Route", "RpcError", "Server",
+    "SqliteStore", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace", "UrlElicitationRequired", "audio",
+    "blob", "image", "to_file", "to_text",
 ]
 
 

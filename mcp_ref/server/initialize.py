@@ -5,7 +5,7 @@ state of a session, which begins with the handshake, where several processes sha
 """
 
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Iterable
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional
 
 from ..codec import DecodeError, decode, encode
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
@@ -27,13 +27,19 @@ _USUAL = 4096
 """
 
 
-def capabilities(server: "ServerInterface", revision: Revision) -> ServerCapabilities:
+def capabilities(
+    server: "ServerInterface", revision: Revision, connection: Optional[Connection] = None
+) -> ServerCapabilities:
     """Return the capabilities of a server: the features that something was registered for, and logging.
 
     Every server declares logging in a handshake. Without one, where logging is deprecated, only a server whose handlers
     can send log messages declares it.
     """
-    has = server.has_feature
+    has, tasks = server.has_feature, None
+    if revision.tasks and has("tasks"):
+        from .tasks.session import capability
+
+        tasks = capability(connection)
     return ServerCapabilities(
         experimental=server.experimental,
         logging={} if revision.handshake or server.may_log else None,
@@ -41,6 +47,7 @@ def capabilities(server: "ServerInterface", revision: Revision) -> ServerCapabil
         prompts=ListChangedCapability(True) if has("prompts") else None,
         resources=ResourcesCapability(True, True) if has("resources") else None,
         tools=ListChangedCapability(True) if has("tools") else None,
+        tasks=tasks,
     )
 
 
@@ -75,7 +82,7 @@ def _agree(server: "ServerInterface", context: Context, params: Dict[str, Any]) 
     _count(context.connection, params)
     revision = negotiation.answer(opening.protocol_version, ours)
     identity = Implementation(*server.identity)
-    offered = capabilities(server, revision)
+    offered = capabilities(server, revision, context.connection)
     result = encode(InitializeResult(revision.name, offered, identity, server.instructions), revision)
     session.capabilities = server.with_extensions(result["capabilities"], revision)
     session.peer_capabilities = params["capabilities"]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .replay import States
     from .results import Stamp
     from .serving.http_listener import HttpListener
+    from .tasks.engine import Tasks
 
 _making = threading.Lock()
 REVISED = frozenset((RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *RESERVED))
@@ -84,6 +85,7 @@ class Server(Registration):
     over stdio nobody presents tokens [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
     [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
     ``trace``: a `mcp_ref.wiretrace.Trace` of every connection, or the path of a file to record them in.
+    ``tasks``: the `Tasks` by which tools with the option ``task`` run; see `mcp_ref.server.tasks`.
     ``on_roots_changed(connection)`` is called when a client announces that its roots have changed, and
     ``on_log_level(connection, level)`` when it asks for log messages from this level up; raising refuses that.
     Raises TypeError or ValueError for a value that may not be sent: a name that is no text, a broken icon.
@@ -122,20 +124,18 @@ class Server(Registration):
         consume_state: Optional[Callable[[str], bool]] = None,
         auth: "Optional[Guard]" = None,
         trace: "Union[Trace, str, os.PathLike[str], None]" = None,
+        tasks: "Optional[Tasks]" = None,
     ) -> None:
         check_texts("Server", name=name, version=version, title=title, description=description,
                     instructions=instructions)
         check_introduction(website_url, icons, experimental)
         self.identity = (name, version, title, description, website_url, icons)
-        self.instructions = instructions
+        self.instructions, self.experimental, self.caches = instructions, experimental, {}
         self.revisions = negotiation.supported(revisions)
         self.limits, self.executor = limits, executor
         self.strict, self.mask_errors = strict, mask_errors
         self._paging, self.keepalive = paging_of(page_size, order), keepalive
-        self.experimental = experimental
-        self.on_roots_changed, self.on_log_level = on_roots_changed, on_log_level
-        self.identify = identify
-        self.caches = {}
+        self.on_roots_changed, self.on_log_level, self.identify = on_roots_changed, on_log_level, identify
         if cache is not None:
             from .registry.caching import by_method
 
@@ -151,6 +151,8 @@ class Server(Registration):
         self._announcements = Announcements()
         self._stamps: "Dict[Revision, Stamp]" = {}
         self._declared: Dict[Any, Dict[str, Any]] = {}
+        if tasks is not None:
+            self._bind(tasks)
         self._promise(features)
 
     def __repr__(self) -> str:
@@ -527,9 +529,10 @@ class Server(Registration):
         import_state(self, connection, kept, whole)
 
     def on_closing(self, connection: Connection) -> bool:
-        """End the streams of `subscriptions/listen` on this connection; return True if there were any
+        """End the streams of `subscriptions/listen` on this connection, and waits for tasks; True if there were any
         [2026-07-28 basic/patterns/subscriptions §Graceful Closure] SHOULD."""
-        return "listeners" in self._features and self.listeners.end(connection) > 0
+        ended = "listeners" in self._features and self.listeners.end(connection) > 0
+        return "tasks" in self._features and self.tasks.closing(connection) or ended
 
     def missed(self, connection: Connection, count: int) -> None:
         """Tell a client how many messages it missed while it had no stream; see `Role.missed`."""
@@ -594,11 +597,18 @@ def _discover(server: Server, revision: Revision) -> Route:
     return route(server, revision)
 
 
+def _call_tool(server: Server, revision: Revision) -> Route:
+    made: Route = server.tools.call_route(revision)
+    if revision.tasks and server.has_feature("tasks"):
+        made = server.tasks.sessions.augmented(made)
+    return made
+
+
 ROUTES: Dict[str, Any] = {
     "initialize": ("", _initialize),
     "server/discover": ("", _discover),
     "tools/list": ("tools", lambda server, revision: server.tools.list_route(revision)),
-    "tools/call": ("tools", lambda server, revision: server.tools.call_route(revision)),
+    "tools/call": ("tools", _call_tool),
     "resources/list": ("resources", lambda server, revision: server.resources.list_route(revision)),
     "resources/templates/list": ("resources", lambda server, revision: server.resources.templates.route(revision)),
     "resources/read": ("resources", lambda server, revision: server.resources.read_route(revision)),
@@ -612,6 +622,10 @@ ROUTES: Dict[str, Any] = {
     "prompts/get": ("prompts", lambda server, revision: server.prompts.get_route(revision)),
     "logging/setLevel": ("", _set_level),
     "subscriptions/listen": ("", _listen),
+    "tasks/get": ("tasks", lambda server, revision: server.tasks.sessions.get_route()),
+    "tasks/result": ("tasks", lambda server, revision: server.tasks.sessions.result_route()),
+    "tasks/list": ("tasks", lambda server, revision: server.tasks.sessions.list_route()),
+    "tasks/cancel": ("tasks", lambda server, revision: server.tasks.sessions.cancel_route()),
 }
 """Request -> the feature that must have been registered ("" for none), and the function that makes the route for a
 revision."""

@@ -29,7 +29,7 @@ Every proxy on the way can read header fields, so do not send secrets in them
 [2026-07-28 server/tools §x-mcp-header] SHOULD NOT. The rules are in `mcp_ref.protocol.streamable_http.mirrored`.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 
 from ..codec import Model, encoder
 from ..deadline import Rate
@@ -39,7 +39,9 @@ from ..jsonrpc import shown
 from ..jsontext import JsonError
 from ..messages.base import Icon
 from ..messages.content import EmbeddedResource, TextContent
-from ..messages.tools import CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations
+from ..messages.tools import (
+    CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations, ToolExecution,
+)
 from ..options import spelt
 from ..peer.context import Context, Route, params_reader
 from ..protocol.items import tool_name_fault
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from .registry.caching import Cache
 
 LIMIT = "max_tool_calls_per_second"
+TaskSupport = Union[str, Callable[..., bool]]
+"""The option ``task`` of a tool: "forbidden", "optional", "required", or a function that decides."""
 
 
 class RegisteredTool:
@@ -62,7 +66,7 @@ class RegisteredTool:
 
     ``explicit_input`` and ``explicit_output`` are schemas that the author wrote; None: the signature makes them.
     ``described`` are the other members of its `Tool` message by attribute: title, icons and so on.
-    ``rate``: calls per second, of all clients together; None: no limit.
+    ``rate``: calls per second, of all clients together; None: no limit. ``task``: see `TaskSupport`.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class RegisteredTool:
         output_schema: Optional[Dict[str, Any]],
         rate: Optional[float],
         described: Dict[str, Any],
+        task: TaskSupport = "forbidden",
     ) -> None:
         self.name = name
         self.signature = signature
@@ -80,6 +85,7 @@ class RegisteredTool:
         self.explicit_output = output_schema
         self.described = described
         self.rate = None if rate is None else Rate(rate)
+        self.task = task
         self.mirrored: Optional[Sequence[Mirrored]] = None
         """The arguments that are repeated in header fields (HTTP); None until `find_mirrored` has succeeded."""
         self.inputs = LazyValidator(lambda: self.input_schema)
@@ -175,6 +181,7 @@ class Tools:
         icons: Optional[List[Icon]] = None,
         meta: Optional[Dict[str, Any]] = None,
         rate: Optional[float] = None,
+        task: TaskSupport = "forbidden",
     ) -> RegisteredTool:
         """Register a function; see `Server.tool`."""
         name = name_of("tool", function, name)
@@ -184,10 +191,15 @@ class Tools:
             signature.check_returned()
         if rate is not None and not rate > 0:
             raise ValueError("tool %s: rate is a number of calls per second above 0, got %r" % (name, rate))
-        described = {
+        described: Dict[str, Any] = {
             "title": title, "description": description, "annotations": annotations, "icons": icons, "meta": meta,
         }
-        tool = RegisteredTool(name, signature, input_schema, output_schema, rate, described)
+        if task != "forbidden":
+            if not callable(task) and task not in ("optional", "required"):
+                text = 'tool %s: task is "forbidden", "optional", "required" or a function, not %.80r'
+                raise ValueError(text % (name, task))
+            described["execution"] = ToolExecution("optional" if callable(task) else task)  # type: ignore[arg-type]
+        tool = RegisteredTool(name, signature, input_schema, output_schema, rate, described, task)
         odd = tool_name_fault(name)
         if odd or any(each is not None for each in (input_schema, output_schema, annotations, icons, meta)):
             check_tool(tool)

@@ -1,8 +1,9 @@
 """Frames against the official `schema.json` of a revision, by our own validator.
 
 `violations(message, revision, request_method)` says what is wrong with one JSON-RPC message. A response is judged
-by the result definition of the request it answers. The specification is looked for in ../shared/spec beside the
-project, or where MCP_REF_SPEC says; without it nothing is checked, loudly, and with CI=true that is an error.
+by the result definition of the request it answers; the messages of the tasks extension by its own schema. The
+specification is looked for in ../shared/spec beside the project, or where MCP_REF_SPEC says; without it nothing is
+checked, loudly, and with CI=true that is an error.
 """
 import functools
 import json
@@ -12,14 +13,22 @@ import warnings
 from typing import Any, Dict, List, Optional
 
 from mcp_ref.jsonschema import Bounds, Validator, compile
-from mcp_ref.methods import is_vendor
+from mcp_ref.methods import is_vendor, lookup
 from mcp_ref.protocol import skills
+from mcp_ref.revisions import revision as revision_named
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SPEC = pathlib.Path(os.environ.get("MCP_REF_SPEC") or ROOT.parent / "shared" / "spec")
 PRESENT = SPEC.is_dir()
 PATIENT = Bounds(seconds=60.0)
 """A whole schema.json takes nearly the second that a peer's schema may take, on a busy machine."""
+
+EXTENDED = {
+    "tasks/get": ("GetTaskRequest", "GetTaskResult"), "tasks/update": ("UpdateTaskRequest", "UpdateTaskResult"),
+    "tasks/cancel": ("CancelTaskRequest", "CancelTaskResult"), "notifications/tasks": ("TaskStatusNotification", ""),
+}
+"""Methods of the tasks extension of 2026-07-28 -> the definitions of message and result in its schema."""
+TASKS = "spec-ext/tasks"
 
 if not PRESENT:
     if os.environ.get("CI") == "true":
@@ -31,8 +40,9 @@ EXTENDING = frozenset(row.name for row in skills.METHODS)
 
 @functools.lru_cache(maxsize=None)
 def document(revision: str) -> Dict[str, Any]:
-    """The schema.json of a revision."""
-    with open(SPEC / revision / "schema.json", encoding="utf-8") as file:
+    """The schema.json of a revision, or of the tasks extension."""
+    folder = SPEC.parent / TASKS if revision == TASKS else SPEC / revision
+    with open(folder / "schema.json", encoding="utf-8") as file:
         loaded: Dict[str, Any] = json.load(file)
     return loaded
 
@@ -83,6 +93,12 @@ def asks_back(revision: str, method: Optional[str], result: Any) -> bool:
                for choice in response["properties"]["result"].get("anyOf", ()))
 
 
+def is_task(revision: str, method: Optional[str], result: Any) -> bool:
+    """Whether a result is a task in place of the answer, and the request is one that may be answered so."""
+    row = None if method is None else lookup(method, revision_named(revision))
+    return row is not None and row.other == "tasks:CreateTaskResult" and isinstance(result, dict) and "task" in result
+
+
 def violations(message: Dict[str, Any], revision: str, request_method: Optional[str] = None) -> List[str]:
     """What is wrong with a message (of a single object, not a batch) in this revision."""
     if not PRESENT:
@@ -93,6 +109,8 @@ def violations(message: Dict[str, Any], revision: str, request_method: Optional[
         name = by_method(revision).get(message["method"])
         envelope = "JSONRPCRequest" if "id" in message else "JSONRPCNotification"
         found += validator(revision, envelope).validate(message)
+        if revision == "2026-07-28" and message["method"] in EXTENDED:
+            return [str(v) for v in found + validator(TASKS, EXTENDED[message["method"]][0]).validate(message)]
         if name is None and (is_vendor(message["method"]) or message["method"] in EXTENDING):
             return [str(v) for v in found]  # what both sides have agreed on beyond the specification
         if name is None:
@@ -107,7 +125,20 @@ def violations(message: Dict[str, Any], revision: str, request_method: Optional[
         name = "JSONRPCResultResponse" if "JSONRPCResultResponse" in definitions else "JSONRPCResponse"
         found += validator(revision, name).validate(message)
         result = message.get("result")
+        extended = _of_tasks(revision, request_method, result)
+        if extended is not None:
+            return [str(v) for v in found + validator(TASKS, extended).validate(result)]
         name = ("InputRequiredResult" if asks_back(revision, request_method, result)
+                else "CreateTaskResult" if is_task(revision, request_method, result)
                 else result_definition(revision, request_method))
         found += validator(revision, name).validate(result)
     return [str(violation) for violation in found]
+
+
+def _of_tasks(revision: str, method: Optional[str], result: Any) -> Optional[str]:
+    """The definition of a result that the tasks extension adds; None for others."""
+    if revision != "2026-07-28" or not isinstance(result, dict):
+        return None
+    if method == "tools/call" and result.get("resultType") == "task":
+        return "CreateTaskResult"
+    return EXTENDED[method][1] if method in EXTENDED else None

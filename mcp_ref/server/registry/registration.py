@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ...messages.completion import Ref
     from ...messages.prompts import PromptArgument
     from ...messages.tools import ToolAnnotations
+    from ..tasks.engine import Tasks
+    from ..tools import TaskSupport
     from .caching import Cache
     from .checks import Paging
     from .directory import Directory
@@ -98,6 +100,26 @@ class Registration(Role):
 
             self._features.setdefault("completions", Completions(self))
         return self._features["completions"]
+
+    @property
+    def tasks(self) -> Any:
+        """The tasks, `mcp_ref.server.tasks.Tasks`; made in memory for the first tool that may run as one, unless
+        ``Server(tasks=...)`` has some."""
+        if "tasks" not in self._features:
+            from ..tasks.engine import Tasks
+
+            self._bind(Tasks())
+        return self._features["tasks"]
+
+    def _bind(self, tasks: "Tasks") -> None:
+        """Have these tasks, and declare them."""
+        tasks.bind(self)  # type: ignore[arg-type]  # a `Registration` is a server
+        self._features["tasks"] = tasks
+        if self.extensions is None:
+            self._extend([tasks.extension])
+        else:
+            self.extensions.add(tasks.extension)
+        self._declared = {}
 
     @property
     def subscriptions(self) -> Any:
@@ -201,7 +223,7 @@ class Registration(Role):
         description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
         output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
         annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
-        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None,
+        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
     ) -> Function: ...
 
     @overload
@@ -210,7 +232,7 @@ class Registration(Role):
         description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
         output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
         annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
-        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None,
+        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
     ) -> Callable[[Function], Function]: ...
 
     @spelt
@@ -219,7 +241,7 @@ class Registration(Role):
         description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
         output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
         annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
-        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None,
+        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
     ) -> Any:
         """Make a function a tool: ``@server.tool`` or ``@server.tool(name=..., ...)``.
 
@@ -227,17 +249,21 @@ class Registration(Role):
         `Context` (or called ``ctx``) gets the context. Options: ``name``, ``title``, ``description``,
         ``input_schema`` and ``output_schema`` (JSON Schemas; the function then gets JSON values, by name),
         ``structured`` (whether the result has structured content; default: by the return annotation),
-        ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together).
+        ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together),
+        ``task``: "optional" or "required" for a tool whose calls may, or must, run as tasks, or a function
+        ``(ctx, arguments) -> bool`` that decides for each call; see `mcp_ref.server.tasks`.
         ``Annotated[str, {"x-mcp-header": "Region"}]`` lets proxies route by an argument: see `mcp_ref.server.tools`.
         Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
         taken and for a member that may not be sent, and TypeError for a signature that has no schema.
         """
 
         def register(function: Function) -> Function:
+            if task != "forbidden":
+                self.tasks  # the server has to have some
             self.tools.add(
                 function, name=name, title=title, description=description, input_schema=input_schema,
                 output_schema=output_schema, structured=structured, annotations=annotations, icons=icons, meta=meta,
-                rate=rate,
+                rate=rate, task=task,
             )
             return function
 

@@ -1,0 +1,329 @@
+"""The tasks of 2025-11-25, for a server: the member ``task`` of a call, `tasks/get`, `tasks/result`, `tasks/list` and
+`tasks/cancel` [2025-11-25 basic/utilities/tasks §Protocol Messages].
+
+Here the client decides: a call with ``task`` becomes one, where the tool allows it. `tasks/result` is a deferred
+request: it waits without a thread, and what belongs to the task goes on its stream. Over HTTP that is how a client
+hears of questions; elsewhere, where there is one stream for all, they are sent at once.
+"""
+
+import threading
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
+
+from ...errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError, RpcError
+from ...jsonrpc import Error, Result
+from ...messages.pagination import PaginatedRequestParams
+from ...messages.tasks import (
+    RELATED_TASK, ServerTaskRequestsCapability, ServerTasksCapability, TaskIdParams, TaskMetadata, TaskToolsCapability,
+)
+from ...methods import PROGRESS
+from ...peer.context import Context, Route, params_reader
+from ...peer.request_table import Pending
+from ...revisions import R2025_11_25, revision
+from ..announcements import tell
+from ..registry.listing import invalid_cursor
+from .store import INPUT_REQUIRED, TaskRecord, described, milliseconds
+
+if TYPE_CHECKING:
+    from ...peer.dispatcher import Connection
+    from .engine import Tasks
+    from .running import TaskRun
+
+STATUS = "notifications/tasks/status"
+_RULES = revision(R2025_11_25)
+_PAGE = 100
+"""The tasks in one page of a list."""
+
+
+class _Question:
+    """A question that was sent: to whom, on which stream, and its entry in the table of requests."""
+
+    def __init__(self, connection: "Connection", about: Any) -> None:
+        self.connection = connection
+        self.about = about
+        self.pending: Optional[Pending] = None
+
+
+class SessionTasks:
+    """The side of `mcp_ref.server.tasks.engine.Tasks` that speaks to sessions. The lock guards both tables."""
+
+    def __init__(self, tasks: "Tasks") -> None:
+        self._tasks = tasks
+        self._lock = threading.Lock()
+        self._waiting: Dict[str, List[Context]] = {}
+        """Id of a task -> the `tasks/result` requests that wait for it."""
+        self._asked: Dict[str, Dict[str, _Question]] = {}
+        """Id of a task -> key -> its question that a client is to answer."""
+
+    # Call
+
+    def augmented(self, route: Route) -> Route:
+        """Return a route of `tools/call` that answers a call with ``task`` by a task."""
+        read = params_reader(TaskMetadata, _RULES)
+
+        def call(context: Context, params: Dict[str, Any]) -> Any:
+            support = self._tasks.support_of(params.get("name"))
+            if support is None:
+                return route.call(context, params)
+            name = params["name"]
+            if "task" not in params:
+                if support == "required":
+                    raise RpcError(METHOD_NOT_FOUND, "Method not found: tool %s runs as a task only" % name)
+                return route.call(context, params)
+            if support == "forbidden":
+                raise RpcError(METHOD_NOT_FOUND, "Method not found: tool %s does not run as a task" % name)
+            asked = read(params["task"] if isinstance(params["task"], dict) else {"ttl": params["task"]})
+            record = self._tasks.create(context, params, None if asked.ttl is None else asked.ttl / 1000)
+            return {"task": flat(record), "_meta": self.related(record.id)}
+
+        return Route(call, route.fault)
+
+    # The methods
+
+    def get_route(self) -> Route:
+        """Return the route of `tasks/get`."""
+        read = params_reader(TaskIdParams, _RULES)
+        return Route(lambda context, params: flat(self._tasks.find(context, read(params).task_id)))
+
+    def cancel_route(self) -> Route:
+        """Return the route of `tasks/cancel` [2025-11-25 basic/utilities/tasks §Task Cancellation] MUST."""
+        read = params_reader(TaskIdParams, _RULES)
+
+        def cancel(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+            found = self._tasks.find(context, read(params).task_id)
+            record = self._tasks.cancel(found.id, context.connection, context.principal)
+            if record is None:
+                now = self._tasks.find(context, found.id)
+                raise RpcError(INVALID_PARAMS, "Cannot cancel task: it is %s already" % now.status)
+            return flat(record)
+
+        return Route(cancel)
+
+    def list_route(self) -> Route:
+        """Return the route of `tasks/list`."""
+        read = params_reader(PaginatedRequestParams, _RULES)
+
+        def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+            if not is_known(context.connection, context.principal):
+                raise RpcError(METHOD_NOT_FOUND, "Method not found: tasks/list, for nothing tells clients apart here")
+            self._tasks.check_rate(context)
+            cursor = read(params).cursor
+            found = self._tasks.page(context, 0 if cursor is None else _number(cursor), _PAGE + 1)
+            made: Dict[str, Any] = {"tasks": [flat(record) for record in found[:_PAGE]]}
+            if len(found) > _PAGE:
+                made["nextCursor"] = _cursor(found[_PAGE - 1].number)
+            return made
+
+        return Route(answer)
+
+    def result_route(self) -> Route:
+        """Return the route of `tasks/result`, which waits until the task has ended
+        [2025-11-25 basic/utilities/tasks §Result Retrieval] MUST."""
+        read = params_reader(TaskIdParams, _RULES)
+
+        def wait(context: Context, params: Dict[str, Any]) -> None:
+            id = self._tasks.find(context, read(params).task_id).id
+            with self._lock:
+                self._waiting.setdefault(id, []).append(context)
+            context.incoming.watch(lambda: self._leave(id, context))
+            record = self._tasks.store.read(id)  # it may have ended before this waited
+            if record is None:
+                self.gone(id)
+            else:
+                self.looked(record)
+            if context.incoming.done or record is None:
+                return
+            self._tasks.watch()
+            if record.status == INPUT_REQUIRED:
+                self._ask(record, context.connection, context.principal, context)
+
+        return Route(wait, deferred=True)
+
+    def _leave(self, id: str, context: Context) -> None:
+        """End a request whose client does not wait any more."""
+        if self._take(id, context):
+            context.complete(None)
+            self._tasks.idle()
+
+    def _take(self, id: str, context: Context) -> bool:
+        with self._lock:
+            found = self._waiting.get(id, [])
+            if context not in found:
+                return False
+            found.remove(context)
+            if not found:
+                del self._waiting[id]
+        return True
+
+    def _end(self, id: str, answer: Any) -> None:
+        with self._lock:
+            found = self._waiting.pop(id, [])
+        for context in found:
+            context.complete(answer)
+        if found:
+            self._tasks.idle()
+
+    # What becomes of a task
+
+    def changed(self, record: TaskRecord, connection: "Optional[Connection]", principal: Any) -> None:
+        """Tell the client how a task is, ask what it asks, and answer those who wait for its end."""
+        if connection is not None and connection.session.rules is _RULES and not connection.closed:
+            tell(connection, STATUS, flat(record))
+        if record.final:
+            self.looked(record)
+        elif record.status == INPUT_REQUIRED and connection is not None:
+            self._ask(record, connection, principal, self.stream_of(record.id))
+
+    def looked(self, record: TaskRecord) -> None:
+        """Answer those who wait for a task that has ended."""
+        if not record.final:
+            return
+        with self._lock:
+            asked = self._asked.pop(record.id, {})
+        for question in asked.values():
+            if question.pending is not None:
+                question.connection.cancel(question.pending, "the task has ended")
+        outcome = record.outcome or {}
+        if "error" in outcome:
+            error = outcome["error"]
+            self._end(record.id, RpcError(error["code"], error["message"], error.get("data")))
+        else:
+            result = outcome["result"]
+            self._end(record.id, dict(result, _meta=dict(result.get("_meta") or {}, **self.related(record.id))))
+
+    def gone(self, id: str) -> None:
+        """Answer those who wait for a task that is not there any more."""
+        self._end(id, RpcError(INVALID_PARAMS, "Task has expired"))
+
+    def progressed(self, run: "TaskRun", token: Any, progress: float, total: Any, message: Optional[str]) -> None:
+        """Tell of progress under the token of the call, which holds as long as the task
+        [2025-11-25 basic/utilities/tasks §Task Progress Notifications]."""
+        if token is None:
+            return
+        params = {"progressToken": token, "progress": progress, "total": total, "message": message}
+        said = {name: value for name, value in params.items() if value is not None}
+        self.tell(run.record.id, run.connection, PROGRESS, said)
+
+    def tell(self, id: str, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
+        """Send a notification that belongs to a task, on the stream of an open `tasks/result`, if there is one."""
+        stream = self.stream_of(id)
+        params = dict(params, _meta=dict(params.get("_meta") or {}, **self.related(id)))
+        if stream is not None:
+            tell(stream.connection, method, params, stream)
+        elif not connection.closed:
+            tell(connection, method, params)
+
+    def stream_of(self, id: str) -> Optional[Context]:
+        """Return the newest `tasks/result` request that waits for a task; None if none does."""
+        with self._lock:
+            found = self._waiting.get(id)
+            return found[-1] if found else None
+
+    def related(self, id: str) -> Dict[str, Any]:
+        """Return the member of `_meta` that names a task
+        [2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST."""
+        return {RELATED_TASK: {"taskId": id}}
+
+    def waited(self) -> Set[str]:
+        """Return the ids of the tasks that somebody waits for."""
+        with self._lock:
+            return set(self._waiting)
+
+    def closing(self, connection: "Connection") -> bool:
+        """Answer the requests of a connection that wait for a task; True if there were any."""
+        with self._lock:
+            found = [(id, context) for id, contexts in self._waiting.items() for context in contexts
+                     if context.connection is connection]
+        for id, context in found:
+            if self._take(id, context):
+                context.complete(RpcError(INTERNAL_ERROR, "The connection ends before the task has ended"))
+        return bool(found)
+
+    # Questions
+
+    def _ask(
+        self, record: TaskRecord, connection: "Connection", principal: Any, stream: Optional[Context]
+    ) -> None:
+        """Send the questions of a task that no client has been sent, or whose stream may be gone.
+
+        Over HTTP the stream is that of a `tasks/result`: without one nothing is sent until there is.
+        """
+        if stream is not None:
+            connection = stream.connection
+        elif connection.replies is not None:
+            return
+        about = None if stream is None else stream.incoming.id
+        for key, asked in record.questions.items():
+            with self._lock:
+                sent = self._asked.setdefault(record.id, {})
+                before = sent.get(key)
+                alive = before is not None and before.connection is connection and not connection.closed
+                if alive and (before is None or before.about == about or connection.replies is None):
+                    continue
+                question = sent[key] = _Question(connection, about)
+            if before is not None and before.pending is not None:
+                before.connection.cancel(before.pending, "it is asked again on another stream")
+            self._send(record.id, key, question, asked["request"], principal)
+
+    def _send(self, id: str, key: str, question: _Question, request: Dict[str, Any], principal: Any) -> None:
+        params = request.get("params") or {}
+        params = dict(params, _meta=dict(params.get("_meta") or {}, **self.related(id)))
+
+        def settle(pending: Pending, item: Any) -> None:
+            with self._lock:
+                sent = self._asked.get(id, {})
+                if sent.get(key) is not question:
+                    return
+                if isinstance(item, (Result, Error, McpError)):
+                    del sent[key]
+                    if not sent:
+                        del self._asked[id]
+            if isinstance(item, Result):
+                self._tasks.answer(id, {key: {"result": item.result}}, question.connection, principal)
+            elif isinstance(item, Error):
+                error = [item.code, item.message, item.data, pending.method, pending.id]
+                self._tasks.answer(id, {key: {"error": error}}, question.connection, principal)
+
+        try:
+            question.pending = question.connection.open_request(
+                request["method"], params, None, settle=settle, about=question.about)
+        except McpError:  # the connection has ended, say: the question is asked when somebody calls `tasks/result`
+            with self._lock:
+                self._asked.get(id, {}).pop(key, None)
+
+
+def flat(record: TaskRecord) -> Dict[str, Any]:
+    """Return a task as on the wire."""
+    return dict(described(record), ttl=milliseconds(record.ttl), pollInterval=milliseconds(record.poll))
+
+
+def capability(connection: "Optional[Connection]") -> ServerTasksCapability:
+    """Return what a server declares; the list only where something tells clients apart
+    [2025-11-25 basic/utilities/tasks §Task Isolation and Access Control] SHOULD NOT."""
+    known = connection is not None and is_known(connection, connection.session.principal)
+    return ServerTasksCapability({} if known else None, {}, ServerTaskRequestsCapability(TaskToolsCapability({})))
+
+
+def is_known(connection: "Connection", principal: Any) -> bool:
+    """Return True if a list of the tasks of a client has its own tasks and no others.
+
+    Reading: who talks to us over stdio, in memory or on a Unix socket is one user, as its system says.
+    """
+    transport = connection.transport
+    return transport.same_machine or transport.tells_apart and principal is not None
+
+
+def _cursor(number: int) -> str:
+    return urlsafe_b64encode(b"tasks %d" % number).decode("ascii")
+
+
+def _number(cursor: str) -> int:
+    """Return the number of the task behind which a page begins. Raises `RpcError` for a cursor that is none of ours
+    [2025-11-25 basic/utilities/tasks §Protocol Errors] MUST."""
+    try:
+        number = int(urlsafe_b64decode(cursor.encode("ascii")).split(b" ")[-1]) if len(cursor) < 100 else 0
+    except ValueError:
+        raise invalid_cursor() from None
+    if cursor != _cursor(number):
+        raise invalid_cursor()
+    return number

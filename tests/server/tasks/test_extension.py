@@ -1,0 +1,354 @@
+"""The tasks of 2026-07-28, by raw messages."""
+import json
+import re
+
+import pytest
+
+from mcp_ref import Limits
+from mcp_ref.messages.extensions.tasks import TASKS
+from mcp_ref.server import Context, Server, Tasks
+from tests.support.by_hand import EVERYTHING, accept, questions
+from tests.support.sides import eventually
+
+from .tasked import DECLARED, Extended, served, text
+
+STATES = {"taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs", "resultType", "_meta"}
+
+
+def test_it_is_declared():
+    with Extended(served()) as client:
+        found = client.call("server/discover", {})["result"]["capabilities"]
+        assert found["extensions"] == {TASKS: {}} and "tasks" not in found
+    with Extended(Server("without")) as client:
+        assert "extensions" not in client.call("server/discover", {})["result"]["capabilities"]
+
+
+def test_a_task_from_its_creation_to_its_result():
+    server = served(tasks=Tasks(ttl=60, poll=0.5))
+    with Extended(server) as client:
+        made = client.tool("hold", text="all")["result"]
+        assert set(made) == STATES and made["resultType"] == "task" and made["status"] == "working"
+        assert made["ttlMs"] == 60_000 and made["pollIntervalMs"] == 500
+        assert all(re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z$", made[name]) for name in ("createdAt", "lastUpdatedAt"))
+        now = client.get(made["taskId"])["result"]
+        assert now == dict(made, resultType="complete")
+        server.gate.open()
+        end = client.until(made["taskId"])
+        assert end["status"] == "completed" and end["resultType"] == "complete"
+        assert end["result"] == {"content": [{"type": "text", "text": "all"}], "resultType": "complete"}
+        assert end["createdAt"] == made["createdAt"] and end["lastUpdatedAt"] >= made["createdAt"]
+        again = client.tool("hold")["result"]
+        assert again["taskId"] != made["taskId"] and len(made["taskId"]) >= 22
+
+
+def test_only_who_declares_it_gets_a_task():
+    server = served()
+    server.gate.open()
+    with Extended(server) as client:
+        assert text(client.tool("plain", name="x")["result"]) == "Hello, x!"
+        assert text(client.tool("hold", EVERYTHING)["result"]) == "done"
+        error = client.tool("fails", EVERYTHING)["error"]
+        assert error["code"] == -32021
+        assert error["data"] == {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+            assert client.call(method, {"taskId": "x", "inputResponses": {}}, EVERYTHING)["error"]["code"] == -32021
+        result = client.call("tools/call", {"name": "plain", "arguments": {"name": "x"}, "task": {"ttl": 5}})["result"]
+        assert result["resultType"] == "complete"
+        for method in ("tasks/result", "tasks/list"):
+            assert client.call(method, {"taskId": "x"})["error"]["code"] == -32601
+
+
+def test_a_tool_that_fails_completes_and_an_error_fails():
+    with Extended(served()) as client:
+        end = client.until(client.begin("fails"))
+        assert end["status"] == "completed" and end["result"]["isError"] is True
+        assert "it has failed" in text(end["result"])
+        end = client.until(client.begin("breaks"))
+        assert end["status"] == "failed" and "result" not in end
+        assert end["error"] == {"code": -31050, "message": "no more of it", "data": {"left": 0}}
+        assert end["statusMessage"] == "no more of it"
+
+
+def test_questions_of_a_task():
+    server = served()
+    with Extended(server) as client:
+        id = client.begin("asks")
+        asked = client.until(id, "input_required")
+        assert list(asked["inputRequests"]) == ["who"]
+        assert asked["inputRequests"]["who"]["method"] == "elicitation/create"
+        assert asked["inputRequests"]["who"]["params"]["message"] == "Who?"
+        assert client.get(id)["result"] == asked
+        ack = client.update(id, who=accept(name="Ada"), nobody=accept(), sure=accept(sure=True))["result"]
+        assert set(ack) == {"resultType", "_meta"} and ack["resultType"] == "complete"
+        asked = client.until(id, "input_required")
+        assert list(asked["inputRequests"]) == ["sure"]
+        assert asked["inputRequests"]["sure"]["params"]["message"] == "Sure, Ada?"
+        client.update(id, who=accept(name="Bob"), sure=accept(sure=True))
+        assert text(client.until(id)["result"]) == "Ada: True"
+        assert server.tickets == ["Ada"], "computed once"
+
+
+def test_part_of_the_answers_leaves_the_rest_open():
+    with Extended(served()) as client:
+        id = client.begin("several")
+        assert set(client.until(id, "input_required")["inputRequests"]) == {"a", "b"}
+        client.update(id, a=accept(x="1"))
+        now = client.get(id)["result"]
+        assert now["status"] == "input_required" and list(now["inputRequests"]) == ["b"]
+        client.update(id, a=accept(x="9"), b=accept(x="2"))
+        assert text(client.until(id)["result"]) == "12"
+
+
+def test_a_key_is_never_used_twice():
+    server = Server("again")
+
+    @server.tool(task="optional")
+    def insist(ctx: Context) -> int:
+        return ctx.elicit("How many?", {"n": int}, key="n")["n"]
+
+    with Extended(server) as client:
+        id, seen = client.begin("insist"), []
+        for _ in range(3):
+            seen += client.until(id, "input_required")["inputRequests"]
+            client.update(id, **{seen[-1]: accept(n="many")})  # no number: the handler asks again
+            eventually(lambda: seen[-1] not in client.get(id)["result"].get("inputRequests", {}))
+        assert len(set(seen)) == 3
+        key = list(client.until(id, "input_required")["inputRequests"])[0]
+        client.update(id, **{key: accept(n=3)})
+        assert client.until(id)["result"]["structuredContent"] == {"result": 3}
+
+
+def test_an_answer_that_is_none_is_refused_and_changes_nothing():
+    with Extended(served()) as client:
+        id = client.begin("asks")
+        client.until(id, "input_required")
+        error = client.update(id, who={"action": 7})["error"]
+        assert error["code"] == -32602 and "inputResponses.who" in error["message"]
+        assert list(client.get(id)["result"]["inputRequests"]) == ["who"]
+        error = client.call("tasks/update", {"taskId": id, "inputResponses": []})["error"]
+        assert error["code"] == -32602 and "expected object" in error["message"]
+
+
+def test_asking_without_end_is_an_error():
+    server = Server("endless", limits=Limits(max_input_rounds=2))
+
+    @server.tool(task="optional")
+    def endless(ctx: Context) -> str:
+        for number in range(5):
+            ctx.elicit("%d?" % number, {"n": int})
+        return "never"
+
+    with Extended(server) as client:
+        id = client.begin("endless")
+        for _ in range(2):
+            key = list(client.until(id, "input_required")["inputRequests"])[0]
+            client.update(id, **{key: accept(n=1)})
+            eventually(lambda: key not in client.get(id)["result"].get("inputRequests", {}))
+        assert "max_input_rounds" in text(client.until(id)["result"])
+
+
+def test_cancellation_is_acknowledged_and_final():
+    server, seen = served(), []
+
+    @server.tool(task="optional")
+    def long(ctx: Context) -> str:
+        seen.append(ctx.cancelled.wait(10))
+        return "late"
+
+    with Extended(server) as client:
+        id = client.begin("long")
+        ack = client.get(id, "tasks/cancel")["result"]
+        assert set(ack) == {"resultType", "_meta"}
+        end = client.until(id)
+        assert end["status"] == "cancelled" and "result" not in end and "error" not in end
+        eventually(lambda: seen == [True])
+        eventually(lambda: client.count("late task results") == 1)
+        assert client.get(id)["result"] == end, "a late result changes nothing"
+        assert client.get(id, "tasks/cancel")["result"]["resultType"] == "complete"
+        assert client.get(id)["result"] == end
+        id = client.begin("asks")
+        client.until(id, "input_required")
+        client.get(id, "tasks/cancel")
+        assert client.get(id)["result"]["status"] == "cancelled"
+
+
+def test_an_unknown_task_is_refused_by_each_method():
+    with Extended(served()) as client:
+        for method in ("tasks/get", "tasks/cancel", "tasks/update"):
+            error = client.call(method, {"taskId": "nobody's", "inputResponses": {}})["error"]
+            assert (error["code"], error["message"]) == (-32602, "Task not found")
+            assert client.call(method, {})["error"]["code"] == -32602
+
+
+def test_a_task_belongs_to_its_principal():
+    server = served()
+    server.gate.open()
+    with Extended(server) as client:
+        id = client.tool("hold", principal="ada")["result"]["taskId"]
+        assert client.get(id, principal="ada")["result"]["taskId"] == id
+        for principal in ("bob", None):
+            for method in ("tasks/get", "tasks/cancel"):
+                assert client.get(id, method, principal=principal)["error"]["code"] == -32602
+        eventually(lambda: client.get(id, principal="ada")["result"]["status"] == "completed")
+
+
+def test_progress_is_the_message_of_a_task_and_nothing_else_is_sent():
+    server = Server("progress")
+    reached = []
+
+    @server.tool(task="optional")
+    def work(ctx: Context) -> str:
+        ctx.progress(1, 4)
+        ctx.log("error", "not sent")
+        ctx.progress(2, 4, "half")
+        reached.append(1)
+        ctx.cancelled.wait(10)
+        return ""
+
+    with Extended(server) as client:
+        meta = {"progressToken": 1, "io.modelcontextprotocol/logLevel": "debug"}
+        id = client.begin("work")
+        eventually(lambda: reached)
+        assert client.get(id)["result"]["statusMessage"] == "half"
+        assert client.count("log messages of tasks") == 1
+        assert not [message for message in client.peer.seen if "method" in message], meta
+        client.get(id, "tasks/cancel")
+
+
+def test_a_function_may_ask_before_there_is_a_task():
+    server = Server("first")
+
+    def decide(ctx, arguments):
+        return ctx.elicit("Your name?", {"name": str}, key="name")["name"] != "nobody"
+
+    @server.tool(task=decide)
+    def greet(ctx: Context) -> str:
+        name = ctx.elicit("Your name?", {"name": str}, key="name")["name"]
+        return "Hello, %s! %s" % (name, ctx.elicit("And?", {"name": str}, key="name")["name"])
+
+    with Extended(server) as client:
+        first = client.tool("greet")
+        assert list(questions(first)) == ["name"] and "taskId" not in first["result"]
+        made = client.again(first, name=accept(name="Alice"))["result"]
+        assert made["resultType"] == "task" and not {"requestState", "inputRequests"} & set(made)
+        asked = client.until(made["taskId"], "input_required")
+        assert [question["params"]["message"] for question in asked["inputRequests"].values()] == ["And?"]
+        client.update(made["taskId"], **{key: accept(name="Bye") for key in asked["inputRequests"]})
+        assert text(client.until(made["taskId"])["result"]) == "Hello, Alice! Bye"
+        plain = client.again(client.tool("greet"), name=accept(name="nobody"))
+        assert plain["result"]["resultType"] == "input_required", "no task, but a round"
+
+
+def test_a_task_is_there_before_it_is_announced():
+    server = served()
+    server.gate.open()
+    with Extended(server) as client:
+        found, create = [], server.tasks.store.create
+
+        def first(record, room):
+            found.append(server.tasks.store.read(record.id))
+            refused = create(record, room)
+            found.append(server.tasks.store.read(record.id).id)
+            return refused
+
+        server.tasks.store.create = first
+        assert client.begin("quick") == found[1] and found[0] is None
+
+
+@pytest.mark.parametrize("limits, name", [
+    (Limits(max_tasks_per_principal=1), "max_tasks_per_principal"), (Limits(max_tasks=1), "max_tasks"),
+    (Limits(max_tasks_bytes=10), "max_tasks_bytes"), (Limits(max_task_bytes=200), "max_task_bytes"),
+])
+def test_room_for_tasks(limits, name):
+    server = served(limits=limits)
+    with Extended(server) as client:
+        for _ in range(2):
+            answer = client.tool("quick")
+        assert name in answer["error"]["message"] and answer["error"]["code"] in (-32603, -32602)
+
+
+def test_a_result_that_is_too_long_fails_the_task():
+    with Extended(served(limits=Limits(max_task_bytes=2000))) as client:
+        end = client.until(client.begin("quick", text="x"))
+        assert end["status"] == "completed"
+        server = Server("long", limits=Limits(max_task_bytes=2000))
+    server.tool(lambda: "x" * 3000, name="long", task="optional")
+    with Extended(server) as client:
+        end = client.until(client.begin("long"))
+        assert end["status"] == "failed" and "max_task_bytes" in end["statusMessage"]
+
+
+def test_requests_about_tasks_have_a_rate():
+    with Extended(served(limits=Limits(max_task_requests_per_second=2))) as client:
+        codes = [client.get("x").get("error", {}).get("code") for _ in range(8)]
+        assert -32603 in codes
+
+
+def test_an_expired_task_is_gone(monkeypatch):
+    from mcp_ref.server.tasks import store as stores
+
+    now = [1000.0]
+    monkeypatch.setattr(stores, "wall_clock", lambda: now[0])
+    server = served(tasks=Tasks(ttl=10))
+    with Extended(server) as client:
+        id = client.begin("quick")
+        client.until(id)
+        now[0] += 9
+        assert client.get(id)["result"]["status"] == "completed"
+        now[0] += 2
+        error = client.get(id)["error"]
+        assert error["code"] == -32602 and error["message"] in ("Task has expired", "Task not found")
+        client.begin("quick")
+        assert len(server.tasks.store) == 1, "the expired one was swept"
+        assert json.dumps(server.tasks.store.list("", 0, 9)[0].request)
+
+
+def test_more_tasks_than_may_run_are_queued():
+    server = served(limits=Limits(max_running_tasks=2))
+    with Extended(server) as client:
+        ids = [client.begin("hold", text=str(number)) for number in range(6)]
+        server.gate.wait_entered()
+        server.gate.wait_entered()
+        assert [client.get(id)["result"]["status"] for id in ids] == ["working"] * 6
+        client.get(ids[5], "tasks/cancel")
+        server.gate.open()
+        assert [text(client.until(id)["result"]) for id in ids[:5]] == list("01234")
+        assert client.get(ids[5])["result"]["status"] == "cancelled"
+
+
+def test_listening_to_tasks():
+    server = served()
+    with Extended(server) as client:
+        id, strange = client.begin("hold"), "nobody's"
+        client.peer.begin("2026-07-28", DECLARED)
+        client.peer.listen(taskIds=[id, strange])
+        agreed = client.peer.seen[-1]["params"]["notifications"]
+        assert agreed == {"taskIds": [id]}
+        client.peer.envelope = None
+        server.gate.open()
+        told = client.peer.receive(lambda message: message.get("method") == "notifications/tasks")["params"]
+        assert told["status"] == "completed" and text(told["result"]) == "done" and "resultType" not in told
+        assert told["_meta"] == {"io.modelcontextprotocol/subscriptionId": "listening"}
+        got = client.get(id)["result"]
+        assert {**told, "resultType": "complete", "_meta": got["_meta"]} == got
+
+
+def test_listening_without_the_declaration_is_refused():
+    with Extended(served()) as client:
+        error = client.call("subscriptions/listen", {"notifications": {"taskIds": ["x"]}}, EVERYTHING)["error"]
+        assert error["code"] == -32021 and error["data"]["requiredCapabilities"]["extensions"] == {TASKS: {}}
+
+
+def test_the_option_task():
+    server = Server("options")
+    with pytest.raises(ValueError, match='task is "forbidden", "optional"'):
+        server.tool(lambda: 1, name="x", task="maybe")
+    server.tool(lambda: 1, name="y", task="forbidden")
+    assert "execution" not in server.tools.listing.get("y").described
+    mine = Tasks()
+    Server("one", tasks=mine)
+    with pytest.raises(ValueError, match="belong to a server already"):
+        Server("two", tasks=mine)
+    for wrong in ({"ttl": 0}, {"poll": -1}):
+        with pytest.raises(ValueError, match="above 0"):
+            Tasks(**wrong)
