@@ -11,13 +11,13 @@ import argparse
 import base64
 import pathlib
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))  # so that it runs from a checkout
 
 from mcp_ref import Context, Server, ToolError  # noqa: E402
 from mcp_ref.messages.content import EmbeddedResource, TextContent, TextResourceContents  # noqa: E402
-from mcp_ref.server.results import audio, image  # noqa: E402
+from mcp_ref.server import RpcError, audio, image  # noqa: E402
 
 DOT = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -242,6 +242,63 @@ def test_logging_tool(ctx: Context) -> str:
     """Logs for who wants to hear it."""
     ctx.log("error", "Nobody asked for this")
     return "Logged."
+
+
+# Tasks
+
+
+@server.tool
+def greet(name: str) -> str:
+    """Greets, at once."""
+    return "Hello, %s!" % name
+
+
+@server.tool(task="optional")
+def slow_compute(ctx: Context, seconds: float, label: str = "") -> str:
+    """Takes its time."""
+    ctx.cancelled.wait(seconds)
+    ctx.check()
+    return "Computed %s for %g seconds." % (label or "something", seconds)
+
+
+@server.tool(task="required")
+def failing_job(ctx: Context) -> str:
+    """Fails after a while."""
+    pause(ctx)
+    raise ToolError("The job has failed.")
+
+
+@server.tool(task="optional")
+def protocol_error_job(ctx: Context) -> str:
+    """Ends in an error of the protocol."""
+    pause(ctx)
+    raise RpcError(-32603, "The job cannot be done.")
+
+
+@server.tool(task="optional")
+def confirm_delete(ctx: Context, filename: str) -> str:
+    """Asks before it deletes."""
+    sure = ctx.elicit("Delete %s?" % filename, {"confirm": bool}, key="confirm")
+    return "Deleted." if sure and sure["confirm"] else "Kept."
+
+
+@server.tool(task="optional")
+def multi_input(ctx: Context) -> str:
+    """Asks two things at once."""
+    form = {"name": Optional[str], "confirm": Optional[bool]}
+    answers = ctx.ask_all({key: lambda: ctx.elicit("Name and confirm", form) for key in ("name", "confirm")})
+    return "Answers: %s" % ", ".join("%s %s" % (key, answers[key].action) for key in answers)
+
+
+def name_first(ctx: Context, arguments: Dict[str, Any]) -> bool:
+    """Asks for the name before there is a task."""
+    return ctx.elicit("What is your name?", {"name": str}, key="user_name").accepted
+
+
+@server.tool(task=name_first)
+def test_tool_with_task(ctx: Context) -> str:
+    """Greets whoever has said their name before."""
+    return "Hello, %s!" % ctx.elicit("What is your name?", {"name": str}, key="user_name")["name"]
 
 
 # Changes
