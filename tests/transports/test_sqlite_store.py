@@ -3,10 +3,11 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 
 import pytest
 
-from mcp_ref.streamable.shared import sqlite
+from mcp_ref.streamable.shared import sqlite, sqlitefile
 from mcp_ref.streamable.shared.sqlite import SqliteStore
 from mcp_ref.streamable.shared.store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, StoredRecord, Room
 
@@ -255,7 +256,7 @@ def test_a_file_of_another_user_is_refused(path, monkeypatch):
     path.chmod(0o600)
     mine = os.geteuid()
     path.parent.chmod(0o700)
-    monkeypatch.setattr(sqlite, "_check_folder", lambda folder: None)
+    monkeypatch.setattr(sqlitefile, "_check_folder", lambda folder: None)
     monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
     with pytest.raises(ValueError, match="%s belongs to another user" % path.name):
         SqliteStore(path)
@@ -362,8 +363,8 @@ def test_a_file_that_is_something_else_is_refused_and_left_as_it_is(path, conten
 
 @pytest.mark.parametrize("steps", [(-1e6, 1e6), (1e6, -1e6), (1e9,), (-1e9,)])
 def test_steps_of_the_wall_clock_neither_end_sessions_nor_keep_them(steps, store, monkeypatch):
-    wall, real = [sqlite.time.time()], [1000.0]
-    monkeypatch.setattr(sqlite.time, "time", lambda: wall[0])
+    wall, real = [time.time()], [1000.0]
+    monkeypatch.setattr(time, "time", lambda: wall[0])
     monkeypatch.setattr(sqlite, "_clock", lambda: real[0])
     store.create("a", {}, 1, 100)
     store.send("a", NOTES, "x", b"", WIDE)
@@ -384,7 +385,7 @@ def test_after_a_start_of_the_machine_sessions_count_as_used_then(boots, used, p
     """The monotonic clock begins anew. Where nothing tells of a start, a use in the future does, but no other one."""
     now, boot = [used], [boots[0]]
     monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
-    monkeypatch.setattr(sqlite, "_boot", lambda: boot[0])
+    monkeypatch.setattr(sqlite, "boot", lambda: boot[0])
     store = SqliteStore(path)
     store.create("a", {}, 9, 100)
     store.send("a", OUT, "x", b"", WIDE)
@@ -399,8 +400,8 @@ def test_after_a_start_of_the_machine_sessions_count_as_used_then(boots, used, p
 
 
 def test_this_system_tells_which_start_it_is():
-    assert sqlite._boot() == sqlite._boot()
-    assert bool(sqlite._boot()) == sys.platform.startswith("linux")
+    assert sqlite.boot() == sqlite.boot()
+    assert bool(sqlite.boot()) == sys.platform.startswith("linux")
 
 
 def test_a_link_and_a_missing_folder_are_refused(path):

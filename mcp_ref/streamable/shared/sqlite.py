@@ -25,16 +25,12 @@ as used at that moment. Where the system has no such id, a time in the future sh
 
 import json
 import os
-import stat
-import sys
-import threading
-import time
-from contextlib import contextmanager
 from hashlib import sha256
-from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Union
+from typing import TYPE_CHECKING, List, Optional, Union
 
 from ... import deadline
 from ...options import spelt
+from .sqlitefile import SqliteFile, boot, transaction, use_wal
 from .store import FULL, IN, OUT, SENT, UNWANTED, Letter, StoredRecord, Room, Store, Values
 
 if TYPE_CHECKING:
@@ -46,16 +42,11 @@ FORMAT = 2
 """The format of the tables, in ``user_version``. Format 1 is that of 0.5.0."""
 APPLICATION = 0x6D637073
 """The value of ``application_id`` from format 2 on, which says that the file is ours."""
-_BUSY_SECONDS = 10.0
-"""The seconds to wait while others write; a write takes some 20 us."""
-_RETRY_SECONDS = 0.005
 _MOST_GONE = 1000
 """The number of removed values of one session that may be there as rows."""
 _OVERHEAD = 256
 """The bytes that a letter counts beside its content, for the limits."""
 _LARGEST = (1 << 63) - 1
-_BESIDE = ("", "-wal", "-shm", "-journal")
-"""The files of a database, by how their names end."""
 _TABLES = """
 CREATE TABLE sessions (id TEXT PRIMARY KEY, version INTEGER NOT NULL, base INTEGER NOT NULL, gone INTEGER NOT NULL,
 used REAL NOT NULL) WITHOUT ROWID;
@@ -87,15 +78,7 @@ _FORMAT_1 = {"sessions": ["id", "version", "used", "record"], "numbers": ["numbe
 _LETTERS = "SELECT number, id, box, subject FROM letters WHERE "
 
 
-class _Opened:
-    """The connection of one process, opened when it is first needed. One thread at a time uses it, for moments."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.database: "Optional[sqlite3.Connection]" = None
-
-
-class SqliteStore(Store):
+class SqliteStore(SqliteFile, Store):
     """The store that keeps sessions in the file at ``path``, which is made if there is none.
 
     The sessions end that are in a file of an older version of this package, and the file is converted. Raises OSError
@@ -103,11 +86,11 @@ class SqliteStore(Store):
     of ours, and ImportError where Python was built without `sqlite3`.
     """
 
+    instead = "use sessions='none', one process, or a store of your own"
+    kind = "store of sessions"
+
     def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
-        self.path = os.path.abspath(os.fspath(path))
-        self._opened: Dict[int, _Opened] = {}
-        database = self._open()
-        database.close()  # whoever makes the store may fork before it uses it
+        super().__init__(os.path.abspath(os.fspath(path)))
 
     # Sessions
 
@@ -192,15 +175,6 @@ class SqliteStore(Store):
         """Implement `Store.count`."""
         with self._reading() as database:
             return _count(database)
-
-    def close(self) -> None:
-        """Implement `Store.close`."""
-        opened = self._opened.get(os.getpid())
-        if opened is not None:
-            with opened.lock:
-                database, opened.database = opened.database, None
-                if database is not None:
-                    database.close()
 
     # The mailbox
 
@@ -287,68 +261,22 @@ class SqliteStore(Store):
 
     # The file
 
-    @contextmanager
-    def _reading(self) -> "Iterator[sqlite3.Connection]":
-        opened = self._opened.get(os.getpid())
-        if opened is None:  # what the parent of this process has opened stays in the dict, so that nothing closes it
-            opened = self._opened.setdefault(os.getpid(), _Opened())
-        with opened.lock:
-            if opened.database is None:
-                opened.database = self._open()
-            yield opened.database
-
-    @contextmanager
-    def _writing(self) -> "Iterator[sqlite3.Connection]":
-        with self._reading() as database, _transaction(database):
-            yield database
-
-    def _open(self) -> "sqlite3.Connection":
-        try:
-            import sqlite3
-        except ImportError as error:
-            raise ImportError("this Python was built without sqlite3, which SqliteStore needs: use sessions='none',"
-                              " one process, or a store of your own") from error
-        _make(self.path)
-        database = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        try:
-            self._prepare(database)
-        except sqlite3.DatabaseError as error:
-            database.close()
-            raise ValueError("%s is no store of sessions: %s" % (self.path, error)) from error
-        except BaseException:
-            database.close()
-            raise
-        return database
-
     def _prepare(self, database: "sqlite3.Connection") -> None:
         """Set up the connection, and the tables where the file is new or of an older format."""
-        import sqlite3
-
-        end = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                with _transaction(database, "DEFERRED"):
-                    _kind_of(database, self.path)  # before anything is written into a file that is none of ours
-                database.execute("PRAGMA journal_mode = WAL").fetchall()
-                break
-            except sqlite3.OperationalError:  # the one step that does not wait by itself while others do the same
-                if time.monotonic() > end:
-                    raise
-                time.sleep(_RETRY_SECONDS)
-        database.execute("PRAGMA synchronous = NORMAL").fetchall()  # a loss of power loses sessions and nothing else
-        boot = _boot()
-        with _transaction(database, "DEFERRED"):
-            if _kind_of(database, self.path) == FORMAT and _started(database) == boot and not _is_ahead(database):
+        use_wal(database, lambda: _kind_of(database, self.path))
+        now_boot = boot()
+        with transaction(database, "DEFERRED"):
+            if _kind_of(database, self.path) == FORMAT and _started(database) == now_boot and not _is_ahead(database):
                 return
         old = None
-        with _transaction(database):
+        with transaction(database):
             found = _kind_of(database, self.path)  # another process may have been quicker
             if found != FORMAT:
                 old = _count(database) if found else None
                 _make_tables(database)
-            if _started(database) != boot or _is_ahead(database):
+            if _started(database) != now_boot or _is_ahead(database):
                 now = _clock()
-                database.execute("UPDATE boots SET boot = ?", (boot,))
+                database.execute("UPDATE boots SET boot = ?", (now_boot,))
                 database.execute("UPDATE sessions SET used = ?", (now,))
                 database.execute("UPDATE letters SET at = ?", (now,))
         if old is not None:
@@ -392,15 +320,6 @@ def _clock() -> float:
     return deadline.clock()
 
 
-def _boot() -> str:
-    """Return the id of the start since which the monotonic clock counts; "" if the system has none."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except (OSError, ValueError):
-        return ""
-
-
 def _started(database: "sqlite3.Connection") -> str:
     return str(database.execute("SELECT boot FROM boots").fetchall()[0][0])
 
@@ -409,43 +328,6 @@ def _is_ahead(database: "sqlite3.Connection") -> bool:
     """Return True if a session was used in the future, so that the clock has begun anew since then."""
     latest = database.execute("SELECT max(used) FROM sessions").fetchall()[0][0]
     return latest is not None and latest > _clock()
-
-
-def _make(path: str) -> None:
-    """Make the file for its owner alone, or check that it, the files beside it and its folder are safe."""
-    _check_folder(os.path.dirname(path))
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-    os.close(os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600))
-    for end in _BESIDE:
-        try:
-            found = os.lstat(path + end)
-        except FileNotFoundError:
-            continue
-        _check_file(path + end, found)
-
-
-def _check_file(path: str, found: os.stat_result) -> None:
-    if sys.platform == "win32":
-        return
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError("%s must be a file, and no link: remove it, or pass another path" % path)
-    if found.st_uid != os.geteuid():
-        raise ValueError("%s belongs to another user (%d, and this process is of %d): remove it, or pass another path"
-                         % (path, found.st_uid, os.geteuid()))
-    if found.st_mode & 0o077:
-        raise ValueError("%s must be a file that only its owner can read: chmod 600 it" % path)
-
-
-def _check_folder(folder: str) -> None:
-    if sys.platform == "win32":
-        return
-    found = os.stat(folder)
-    if found.st_uid not in (0, os.geteuid()):
-        raise ValueError("the folder %s belongs to another user (%d), who can change what is in it: pass a path in a"
-                         " folder of your own" % (folder, found.st_uid))
-    if found.st_mode & 0o002:
-        raise ValueError("anybody may write in the folder %s (mode %o): pass a path in a folder of your own, such as"
-                         " one of mode 700 in it" % (folder, found.st_mode & 0o7777))
 
 
 def _digest(name: str) -> bytes:
@@ -459,15 +341,3 @@ def _count(database: "sqlite3.Connection") -> int:
 
 def _sweep(database: "sqlite3.Connection", before: float) -> int:
     return database.execute("DELETE FROM sessions WHERE used <= ?", (before,)).rowcount
-
-
-@contextmanager
-def _transaction(database: "sqlite3.Connection", kind: str = "IMMEDIATE") -> Iterator[None]:
-    database.execute("BEGIN " + kind)
-    try:
-        yield
-        database.execute("COMMIT")
-    except BaseException:
-        if database.in_transaction:  # SQLite has ended it by itself where the disk is full
-            database.execute("ROLLBACK")
-        raise
