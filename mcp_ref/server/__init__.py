@@ -33,7 +33,7 @@ names                                                          use
 `Trace`, `to_text`, `to_file`                                  a trace of the messages
 `Inline`, `MainThreadQueue`                                    threads that run handlers
 `SqliteStore`, `Store`                                         sessions that several processes share
-`Tasks`, `TaskStore`, `MemoryTasks`                            calls of tools whose results are fetched later
+`Tasks`, `TaskStore`, `MemoryTasks`, `SqliteTasks`             calls of tools whose results are fetched later
 `NoThreads`                                                    raised where Python has no threads
 =============================================================  ====================================================
 
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from .results import audio, blob, image
     from .registry.skills import BadSkill
     from .tasks.engine import Tasks
+    from .tasks.sqlite import SqliteTasks
     from .tasks.store import MemoryTasks, TaskStore
 
 _LATE = {
@@ -76,6 +77,7 @@ _LATE = {
     "Trace": "..wiretrace", "to_file": "..wiretrace", "to_text": "..wiretrace",
     "Inline": "..peer.executors", "MainThreadQueue": "..peer.main_thread",
     "Tasks": ".tasks.engine", "TaskStore": ".tasks.store", "MemoryTasks": ".tasks.store",
+    "SqliteTasks": ".tasks.sqlite",
     "SqliteStore": "..streamable.shared.sqlite", "Store": "..streamable.shared.store",
 }
 """Public name -> the module that it is loaded from."""
@@ -83,8 +85,8 @@ _LATE = {
 __all__ = [
     "Annotations", "Answer", "BadSkill", "Cache", "Connection", "Context", "Extension", "Icon", "Inline",
     "MainThreadQueue", "MemoryTasks", "Method", "NoThreads", "ResourceNotFound", "Route", "RpcError", "Server",
-    "SqliteStore", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace", "UrlElicitationRequired", "audio",
-    "blob", "image", "to_file", "to_text",
+    "SqliteStore", "SqliteTasks", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace",
+    "UrlElicitationRequired", "audio", "blob", "image", "to_file", "to_text",
 ]
 
 

@@ -53,8 +53,15 @@ A task of one generation is unknown to clients of the other.
 A task belongs to its principal (`Context.principal`), and to nobody else. **Where clients need not show who they
 are, anybody who knows the id of a task has it**; ids have 192 random bits, the log shows their beginning, and a
 shorter ``ttl`` is wise [2025-11-25 basic/utilities/tasks §Task Isolation and Access Control] SHOULD.
-`mcp_ref.Limits` has what a client may have: ``max_tasks_per_principal``, ``max_task_ttl``, ``max_task_bytes``, ``max_running_tasks`` and others.
+`mcp_ref.Limits` has what a client may have: ``max_tasks_per_principal``, ``max_task_ttl``, ``max_task_bytes`` and
+others; ``max_running_tasks`` is for all.
 
-The reading order: `store` (records, the contract of a store, `MemoryTasks`), `contract` (its test), `engine`
-(`Tasks`), `running` (one run of a handler), `session` and `extension` (the two generations on the wire).
+`SqliteTasks` keeps tasks in a file, for several processes and over restarts:
+``Tasks(SqliteTasks("/var/jobs/tasks.db"))``.
+A task whose process has died is failed with a message, after half a minute; none is run by two processes, and none
+begins again, since what it has done is not known.
+
+The reading order: `store` (records, the contract of a store, `MemoryTasks`), `contract` (its test), `sqlite`
+(`SqliteTasks`), `engine` (`Tasks`), `running` (one run of a handler), `session` and `extension` (the two generations on
+the wire).
 """

@@ -283,6 +283,9 @@ class Tasks:
     def own(self, context: Context, id: str) -> Optional[TaskRecord]:
         """Return a task of this client's, also an expired one that is still there; None if there is none."""
         record, revision = self.store.read(id), context.session.rules.name
+        if record is not None and 0.0 < record.until < self.store.clock():
+            self._fail_lost(id)
+            record = self.store.read(id)
         if record is None or record.owner != owner_of(context) or record.request["revision"] != revision:
             return None
         return record
@@ -409,14 +412,11 @@ class Tasks:
         for run in runs:
             if run.record.expires <= now:
                 run.cancel("the task has expired")
-            elif shared and clock - run.renewed >= LEASE / 3:
-                self._renew(run, clock)
+            elif shared:
+                self._keep(run, clock)
         if shared:
             for id in self.store.lost(clock):
-                changed = self.store.change(id, self._lost)
-                if changed is not None:
-                    _log("lost", changed)
-                    self._told(changed)
+                self._fail_lost(id)
         self._sweep(now)
         for id in self.sessions.waited() | self.extension.watched():
             record = self.store.read(id)
@@ -427,7 +427,14 @@ class Tasks:
                 self.sessions.looked(record)
                 self.extension.looked(record)
 
-    def _renew(self, run: TaskRun, clock: float) -> None:
+    def _keep(self, run: TaskRun, clock: float) -> None:
+        """Renew the lease of a run, or cancel it if another process has ended the task."""
+        if clock - run.renewed < LEASE / 3:
+            found = self.store.read(run.record.id)
+            if found is None or found.final or found.lease != run.record.lease:
+                run.cancel("another process has ended the task")
+            return
+
         def change(record: TaskRecord) -> bool:
             if record.final or record.lease != run.record.lease:
                 return False
@@ -435,8 +442,15 @@ class Tasks:
             return True
 
         if self.store.change(run.record.id, change) is None:
-            run.cancel("another process has taken or ended the task")
+            run.cancel("another process has ended the task")
         run.renewed = clock
+
+    def _fail_lost(self, id: str) -> None:
+        """Fail a task whose process has not renewed its lease: it has died, or stood still."""
+        changed = self.store.change(id, self._lost)
+        if changed is not None:
+            _log("lost", changed)
+            self._told(changed)
 
     def _lost(self, record: TaskRecord) -> bool:
         if record.final or not 0.0 < record.until < self.store.clock():

@@ -1,0 +1,146 @@
+"""Tasks that several processes share: who runs them, who ends them, and what becomes of those whose process has died.
+
+Two servers with stores of their own on the same file stand for two processes, but for the one that is killed.
+"""
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mcp_ref.protocol import envelope
+from mcp_ref.revisions import LATEST
+from mcp_ref.server import Context, SqliteTasks, Tasks
+from mcp_ref.server.tasks import engine
+from tests.support.by_hand import accept
+from tests.support.sides import eventually
+
+from .tasked import DECLARED, RELATED, Extended, Session, served, text
+
+CHILD = """
+import sys, threading
+from mcp_ref.server import Context, Server, SqliteTasks, Tasks
+from mcp_ref.server.tasks import engine
+engine.LEASE = 0.6
+server = Server("child", tasks=Tasks(SqliteTasks(sys.argv[1])))
+
+@server.tool(task="optional")
+def hold(ctx: Context) -> str:
+    open(sys.argv[1] + ".ran", "a").write("x")
+    threading.Event().wait()
+
+server.run()
+"""
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "TICK", 0.01)
+    path = tmp_path / "tasks.db"
+    servers = [served(tasks=Tasks(SqliteTasks(path))) for _ in range(2)]
+    yield servers
+    for server in servers:
+        server.gate.open()
+    eventually(lambda: not any(server.tasks._watching for server in servers))
+    for server in servers:
+        server.tasks.store.close()
+
+
+def test_any_process_answers_for_a_task(two):
+    here, there = two
+    with Extended(here) as one, Extended(there) as other:
+        id = one.begin("hold")
+        assert other.get(id)["result"]["status"] == "working"
+        here.gate.open()
+        assert text(other.until(id)["result"]) == "done"
+        asking = one.begin("asks")
+        other.until(asking, "input_required")
+        other.update(asking, who=accept(name="Ada"))
+        assert list(one.until(asking, "input_required")["inputRequests"]) == ["sure"]
+        one.update(asking, sure=accept(sure=True))
+        assert text(other.until(asking)["result"]) == "Ada: True"
+        assert [getattr(server, "tickets", None) for server in two] == [None, ["Ada"]], "the process that was answered"
+
+
+def test_a_task_is_cancelled_wherever_it_runs(two):
+    here, there = two
+    seen = []
+
+    @here.tool(task="optional")
+    def long(ctx: Context) -> str:
+        seen.append(ctx.cancelled.wait(10))
+        return "late"
+
+    with Extended(here) as one, Extended(there) as other:
+        id = one.begin("long")
+        other.get(id, "tasks/cancel")
+        assert one.get(id)["result"]["status"] == "cancelled"
+        eventually(lambda: seen == [True])
+        eventually(lambda: one.count("late task results") == 1)
+
+
+def test_who_waits_or_listens_hears_of_tasks_of_other_processes(two):
+    here, there = two
+    with Session(here) as one, Session(there) as other:
+        id = one.begin("hold")
+        waiting = other.send("tasks/result", {"taskId": id})
+        other.get(id)
+        with Extended(here) as third, Extended(there) as fourth:
+            listened = third.begin("hold")
+            fourth.peer.begin("2026-07-28", DECLARED)
+            fourth.peer.listen(taskIds=[listened])
+            fourth.peer.envelope = None
+            here.gate.open()
+            assert other.answer_to(waiting)["result"]["_meta"] == {RELATED: {"taskId": id}}
+            told = fourth.peer.receive(lambda message: message.get("method") == "notifications/tasks")
+            assert told["params"]["taskId"] == listened and told["params"]["status"] == "completed"
+
+
+def test_a_process_that_stood_still_has_lost_its_task(two, monkeypatch):
+    here, there = two
+    monkeypatch.setattr(engine, "LEASE", 0.2)
+    monkeypatch.setattr(here.tasks, "_look", lambda: None)  # it renews nothing
+    with Extended(here) as one, Extended(there) as other:
+        id = one.begin("hold")
+        end = other.until(id)
+        assert end["status"] == "failed" and "process that ran the task" in end["statusMessage"]
+        here.gate.open()
+        eventually(lambda: one.count("late task results") == 1)
+        assert one.get(id)["result"]["status"] == "failed"
+
+
+def test_a_lease_is_renewed_as_long_as_the_task_runs(two, monkeypatch):
+    here, there = two
+    monkeypatch.setattr(engine, "LEASE", 0.3)
+    with Extended(here) as one, Extended(there) as other:
+        id = one.begin("hold")
+        first = here.tasks.store.read(id).until
+        eventually(lambda: here.tasks.store.read(id).until > first + 0.4)
+        assert other.get(id)["result"]["status"] == "working"
+        here.gate.open()
+        other.until(id)
+
+
+def test_a_task_of_a_process_that_was_killed_fails_and_does_not_run_again(tmp_path, monkeypatch):
+    path = tmp_path / "tasks.db"
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        params = {"name": "hold", "arguments": {}, "_meta": envelope.fields(LATEST, DECLARED)}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        child.stdin.write(json.dumps(message).encode() + b"\n")
+        child.stdin.flush()
+        id = json.loads(child.stdout.readline())["result"]["taskId"]
+        eventually(lambda: (tmp_path / "tasks.db.ran").exists())
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+    server = served(tasks=Tasks(SqliteTasks(path)))
+    with Extended(server) as client:
+        assert client.get(id)["result"]["taskId"] == id
+        end = client.until(id)
+        assert end["status"] == "failed" and end["error"]["code"] == -32603
+        assert (tmp_path / "tasks.db.ran").read_text() == "x"
+    server.tasks.store.close()
