@@ -100,6 +100,8 @@ class Limits(Record):
     promote_after                seconds      without a handler that ends, after which more workers wake up
     request_timeout              seconds      of silence, after which a request of ours is given up
     request_ceiling              seconds      that a request may take at most, and all pages of a list
+    poll_interval                seconds      between two looks at a task, where its server wishes none
+    min_poll_interval            seconds      between two looks at a task, whatever its server wishes
     initialize_timeout           seconds      for the handshake
     probe_timeout                seconds      for a server to say whether it needs a handshake
     restart_delay                seconds      before the second restart in a row; doubles
@@ -253,6 +255,10 @@ class Limits(Record):
     """Idle time after which our request is given up and cancelled; None in a call: no idle limit."""
     request_ceiling: float = 3600.0
     """Longest life of a request, which progress cannot extend."""
+    poll_interval: float = 1.0
+    """Time between two looks of a client at a task whose server does not say what it wishes."""
+    min_poll_interval: float = 0.1
+    """Time between two looks of a client at a task at least, also if its server wishes less."""
     question_grace: float = 30.0
     """Time for which a question over HTTP stays open while its session has no connection and sends nothing: clients
     come

@@ -219,6 +219,11 @@ ROOTS_CHANGED = "notifications/roots/list_changed"
 CREATE_MESSAGE = "sampling/createMessage"
 ELICIT = "elicitation/create"
 ELICITATION_COMPLETE = "notifications/elicitation/complete"
+GET_TASK = "tasks/get"
+TASK_RESULT = "tasks/result"
+LIST_TASKS = "tasks/list"
+CANCEL_TASK = "tasks/cancel"
+TASK_STATUS = "notifications/tasks/status"
 
 LIST_CHANGED: Dict[str, str] = {
     row.capability.partition(".")[0]: row.name for row in METHODS

@@ -19,13 +19,15 @@ Then how a connection begins, and what follows when the first answer does not se
 - `request_flow`: the states of a call that takes several requests, and what is sent again; `mrtr`: what the server asks
   first; `futures`: the same for callers who do not wait
 - `subscriptions`: hearing of changes
+- `tasks`: calls whose answers are fetched later
 
 And what a client does for its server: `client_capabilities`, with `roots`, `sampling` and `elicitation`.
 
 The package exports more than `Client` and `connect`: the features of a client (`Sampling`, `Elicitation`, `Roots`,
-`ModelCard`, `UrlRequest`), what callbacks get (`Context`) and ``submit_*`` returns (`RequestFuture`), the wire
-(`Trace`, `to_text`, `to_file`), executors for callbacks (`Inline`, `MainThreadQueue`), extensions (`Extension`, with
-`Method` and `Route`), and exceptions. Each name is loaded when it is first used. Messages are in `mcp_ref.messages`.
+`ModelCard`, `UrlRequest`), what callbacks get (`Context`), what ``submit_*`` and ``start_tool`` return
+(`RequestFuture`, `ToolTask`), the wire (`Trace`, `to_text`, `to_file`), executors for callbacks (`Inline`,
+`MainThreadQueue`), extensions (`Extension`, with `Method` and `Route`), and exceptions. Each name is loaded when it is
+first used. Messages are in `mcp_ref.messages`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from .roots import Roots
     from .sampling import ModelCard, Sampling
     from .skills import LoadedSkill, UnverifiedSkill
+    from .tasks.task import ToolTask
 
 _LATE = {
     "ConnectFailed": "..errors", "ConnectionLost": "..errors", "NoThreads": "..errors",
@@ -56,13 +59,15 @@ _LATE = {
     "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".elicitation",
     "ModelCard": ".sampling", "Roots": ".roots", "Sampling": ".sampling",
     "LoadedSkill": ".skills", "UnverifiedSkill": ".skills",
+    "ToolTask": ".tasks.task",
 }
 """Name -> module."""
 
 __all__ = [
     "Client", "ConnectFailed", "ConnectionLost", "Context", "Elicitation", "Extension", "Inline", "LoadedSkill",
     "MainThreadQueue", "Method", "ModelCard", "NoThreads", "PeerError", "RequestFuture", "RequestTimeout", "Roots",
-    "Route", "Sampling", "SharedAnswers", "Trace", "UnverifiedSkill", "UrlRequest", "connect", "to_file", "to_text",
+    "Route", "Sampling", "SharedAnswers", "ToolTask", "Trace", "UnverifiedSkill", "UrlRequest", "connect",
+    "to_file", "to_text",
 ]
 
 

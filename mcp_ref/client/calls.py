@@ -20,6 +20,7 @@ from .cached_calls import CachedCalls, bytes_of
 from .handshake import Handshake
 from .owner import Options, UpdateCallback
 from .requests import Requests, known
+from .tasks.calls import TaskCalls
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from .subscriptions import Listening
 
 
-class Calls(Role):
+class Calls(TaskCalls, Role):
     """The calls of a `Client`. All raise `PeerError` for a JSON-RPC error, `RequestTimeout` and `ConnectionLost`.
 
     Before anything is sent they raise `LocalProtocolError`: for what the server has not declared, or may not be asked.

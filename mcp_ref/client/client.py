@@ -76,7 +76,8 @@ class Client(Calls):
     ``on_update(uri)`` for each resource that changed; ``on_notification(method, params)`` for all that the server
     announces, also what is outside of the specification, such as ``acme/event``.
 
-    ``extensions``: features beyond the protocol, see `mcp_ref.peer.extension`.
+    ``extensions``: features beyond the protocol, see `mcp_ref.peer.extension`. ``tasks``: False to declare that no call
+    may become a task; see `mcp_ref.client.tasks`.
     ``cache``: a `SharedAnswers`, where this client and others share what servers say is public; see
     `mcp_ref.client.cache`. ``check_results``: False to leave results of tools unchecked, see
     `mcp_ref.client.structured`. ``executor``: runs the callbacks. ``strict``: True to refuse what real but careless
@@ -119,7 +120,7 @@ class Client(Calls):
         strict: bool = False,
         check_results: bool = True,
         cache: Optional[SharedAnswers] = None,
-        extensions: "Optional[Sequence[Extension]]" = None,
+        extensions: "Optional[Sequence[Extension]]" = None, tasks: Optional[bool] = None,
         keepalive: Optional[float] = None,
     ) -> None:
         self.info = Implementation(name, version, title, description, website_url, icons)
@@ -134,8 +135,7 @@ class Client(Calls):
         self.strict = strict
         self.check_results = check_results
         self.cache = cache
-        if extensions:
-            self._extend(extensions)
+        self._extend(extensions or (), tasks is not False)
         self.keepalive = keepalive
         self._vendor: "Optional[VendorMethods]" = None
         self.questions = Inflight()
@@ -152,6 +152,14 @@ class Client(Calls):
         self._opening: Optional[Connection] = None
         """The connection that was begun last: `close` must end it, also while it is being opened."""
         self._making = threading.Lock()
+
+    def _extend(self, extensions: "Sequence[Extension]", tasks: bool = False) -> None:
+        if tasks and self.revisions[-1].stateless:
+            from .tasks.extension import with_tasks
+
+            extensions = with_tasks(extensions)
+        if extensions:
+            super()._extend(extensions)
 
     def __repr__(self) -> str:
         """Return the server's name, cut to 60 characters, the revision, and the state of the connection."""

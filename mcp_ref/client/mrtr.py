@@ -46,7 +46,7 @@ from ..protocol.capabilities import has
 from ..revisions import Revision
 
 if TYPE_CHECKING:
-    from ..peer.extension import Extension
+    from ..peer.extension import Extension, Waiting
     from .owner import Owner
 
 REQUIRED = "input_required"
@@ -98,12 +98,15 @@ def resumed(
         text = "%s takes no input_responses and no request_state in revision %s"
         raise LocalProtocolError(text % (method, revision), PAGE + " §Supported Requests")
     if responses is not None:
-        params["inputResponses"] = {
-            key: encode(item, revision) if isinstance(item, Model) else item for key, item in responses.items()
-        }
+        params["inputResponses"] = on_wire(responses, revision)
     if state is not None:
         params["requestState"] = state
     return params
+
+
+def on_wire(responses: Mapping[str, Any], revision: Revision) -> Dict[str, Any]:
+    """Return answers of a caller, messages or JSON objects, as JSON objects."""
+    return {key: encode(item, revision) if isinstance(item, Model) else item for key, item in responses.items()}
 
 
 def extension_of(owner: "Owner", connection: Connection, result: Dict[str, Any]) -> "Optional[Extension]":
@@ -119,14 +122,15 @@ def extension_of(owner: "Owner", connection: Connection, result: Dict[str, Any])
 
 
 def extended(
-    owner: "Owner", connection: Connection, method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any]
+    owner: "Owner", connection: Connection, method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any],
+    waiting: "Waiting",
 ) -> Dict[str, Any]:
     """Return what extensions make of a result of a type that they add. It may take long: they may ask the server."""
     for _ in range(owner.limits.max_input_rounds):
         extension = extension_of(owner, connection, result)
         if extension is None:
             break
-        result = extension.finish(owner, method, params, result)
+        result = extension.finish(owner, method, params, result, waiting)
     return result
 
 
@@ -171,13 +175,14 @@ class InputRounds:
         requests = result.get("inputRequests")
         params = dict(self._params)
         if requests is not None:
-            params["inputResponses"] = self._answers(connection, requests)
+            params["inputResponses"] = self.answers(connection, requests)
         if result.get("requestState") is not None:
             params["requestState"] = result["requestState"]
         self._check()
         return params
 
-    def _answers(self, connection: Connection, requests: Dict[str, Any]) -> Dict[str, Any]:
+    def answers(self, connection: Connection, requests: Mapping[str, Any]) -> Dict[str, Any]:
+        """Return the answers to these questions, as on the wire, by key. Raises as `answer`."""
         # All routes first: a question that this client did not declare fails the request before any user is asked.
         routes = {key: self._route(connection, request["method"]) for key, request in requests.items()}
 

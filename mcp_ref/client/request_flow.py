@@ -54,10 +54,12 @@ from ..messages.base import COMPLETE
 from ..peer.dispatcher import Connection
 from ..protocol import negotiation
 from ..transports.base import Transport
+from .owner import PLAIN, Options
 
 if TYPE_CHECKING:
     import threading
 
+    from ..peer.extension import Waiting
     from .mrtr import InputRounds
     from .owner import Owner
 
@@ -224,13 +226,14 @@ SEND, RETRY, EXTEND, ANSWER, DONE = "send", "retry", "extend", "answer", "done"
 class RequestFlow:
     """The state of one call. Used by one thread at a time; `cancel` by any.
 
-    ``raw``: the first result is the outcome, whatever its type is. ``manual``: what the server asks is given to the
-    caller, who answers it later by another call.
+    ``options``: those of the caller. ``raw``: the first result is the outcome, whatever its type is. ``until``: a type
+    of results at which the flow ends, too. ``manual``: what the server asks is given to the caller, who answers it
+    later by another call.
     """
 
     def __init__(
-        self, owner: "Owner", connection: Connection, method: str, params: Optional[Dict[str, Any]], *,
-        raw: bool = False, manual: bool = False,
+        self, owner: "Owner", connection: Connection, method: str, params: Optional[Dict[str, Any]],
+        options: Options = PLAIN, *, raw: bool = False, manual: bool = False, until: Optional[str] = None,
     ) -> None:
         self.state = SEND
         self.connection = connection
@@ -244,10 +247,13 @@ class RequestFlow:
         self.is_plain = True
         """True while the answer depends on the first params only: it may be cached."""
         self._owner = owner
+        self._options = options
         self._raw = raw
         self._manual = manual
+        self._until = until
         self._first_params = params
         self._rounds: "Optional[InputRounds]" = None
+        self._waiting: "Optional[Waiting]" = None
         self._cancelled: Optional[str] = None
         self._error: Optional[McpError] = None
         self._retried = False
@@ -274,7 +280,7 @@ class RequestFlow:
         from .mrtr import extension_of
 
         if extension_of(self._owner, self.connection, result) is not None:
-            self.state = EXTEND
+            self.state = EXTEND if result["resultType"] != self._until else DONE
         else:
             self._judge(result)
 
@@ -309,9 +315,7 @@ class RequestFlow:
         Raises the outcome of the call where there is nothing more to be done; `RequestCancelled` after `cancel`.
         """
         if self.state is EXTEND:
-            from .mrtr import extended
-
-            self._judge(extended(self._owner, self.connection, self.method, self.params, self.result))
+            self._judge(self._extended())
             return
         error = self._error
         if error is not None:  # in state RETRY
@@ -323,11 +327,24 @@ class RequestFlow:
             self.connection = self._owner.connection  # another one, if it was renewed while the user was asked
         self.state = SEND
 
+    def _extended(self) -> Dict[str, Any]:
+        """Return what an extension makes of the result; `cancel` may come meanwhile."""
+        from ..peer.extension import Waiting
+        from .mrtr import extended
+
+        options = self._options
+        waiting = self._waiting = Waiting(options.timeout, options.progress, options.extend_on_progress)
+        if self._cancelled is not None:
+            waiting.cancel(self._cancelled)
+        return extended(self._owner, self.connection, self.method, self.params, self.result, waiting)
+
     def cancel(self, reason: str) -> None:
-        """Ask the user nothing more; a question that is open now is withdrawn."""
-        self._cancelled = reason  # set before `_rounds` is read; `_judge` sets that before it reads this
+        """Ask the user nothing more; a question that is open now is withdrawn, and an extension is told."""
+        self._cancelled = reason  # set before the next two are read; who sets these reads this after that
         if self._rounds is not None:
             self._rounds.cancel(reason)
+        if self._waiting is not None:
+            self._waiting.cancel(reason)
 
     def _judge(self, result: Dict[str, Any]) -> None:
         """Find out whether a result is the last one, or asks for input."""

@@ -69,7 +69,7 @@ class Requests:
         try:
             result = connection.request(method, params, timeout, progress, extend_on_progress)
         except (TransportError, PeerError) as error:
-            flow = RequestFlow(self._owner, connection, method, params, manual=rounds == MANUAL)
+            flow = RequestFlow(self._owner, connection, method, params, options, manual=rounds == MANUAL)
             flow.failed(error)
         else:
             if result.get("resultType", COMPLETE) == COMPLETE or not connection.session.rules.result_type:
@@ -77,7 +77,7 @@ class Requests:
                 if keep is not None:
                     keep(result, message)
                 return message
-            flow = RequestFlow(self._owner, connection, method, params, manual=rounds == MANUAL)
+            flow = RequestFlow(self._owner, connection, method, params, options, manual=rounds == MANUAL)
             flow.received(result)
         self._run(flow, timeout, progress, extend_on_progress)
         if flow.is_input_required:
@@ -114,15 +114,28 @@ class Requests:
             from .futures import CallFuture  # late: most programs never use futures, and their import takes time
 
             self._future_class = CallFuture
+        read = read or self.reader(method, self._owner.connection)
+        flow = self._flow(method, params, options)
+        return self._future_class(flow, read, check, options).start()  # type: ignore[no-any-return]
+
+    def until(self, kind: str, method: str, params: Dict[str, Any], options: Options) -> Dict[str, Any]:
+        """Send a request, wait, and return its result object, which may be of this type of an extension, too."""
+        self.reader(method, self._owner.connection)  # raises while the client is being opened
+        flow = self._flow(method, params, options, kind)
+        self._run(flow, options.timeout, options.progress, options.extend_on_progress)
+        return flow.result  # type: ignore[no-any-return]
+
+    def _flow(
+        self, method: str, params: Dict[str, Any], options: Options, until: Optional[str] = None
+    ) -> RequestFlow:
         _, _, _, meta, rounds, input_responses, request_state = options
         connection = self._owner.connection
         if meta is not None:
             params = dict(params, _meta=meta)
         if input_responses is not None or request_state is not None or rounds is not None:
             params = _resumed(connection.session.rules, method, params, rounds, input_responses, request_state)
-        read = read or self.reader(method, connection)
-        flow = RequestFlow(self._owner, connection, method, params, manual=rounds == MANUAL)
-        return self._future_class(flow, read, check, options).start()  # type: ignore[no-any-return]
+        return RequestFlow(
+            self._owner, connection, method, params, options, manual=rounds == MANUAL, until=until)
 
     def reader(self, method: str, connection: Connection) -> Reader:
         """Return the function that makes the message of a result of this method.

@@ -74,6 +74,7 @@ from .context import Context, Route
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
+    from .request_table import ProgressCallback
     from .role import Role
 
 
@@ -129,13 +130,45 @@ class Extension:
         """Take a notification of `methods`. Called in order, one at a time, on a worker."""
 
     def finish(
-        self, client: Any, method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any]
+        self, client: Any, method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any], waiting: "Waiting"
     ) -> Dict[str, Any]:
         """Return the result that a client takes for that of its request, where one of `result_types` came.
 
-        Called in the thread that waits; it may send requests to the server. Returns a result object of another type.
+        Called in the thread that waits; it may send requests to the server. ``waiting`` says how long it may take, and
+        whether it is still wanted. Returns a result object of another type.
         """
         raise NotImplementedError("%s adds results and does not say what to do with them" % self.identifier)
+
+
+class Waiting:
+    """The patience of a caller whose request has been answered by a result of an extension; for `Extension.finish`.
+
+    ``timeout``, ``progress``, ``extend_on_progress``: as given to the call. Thread-safe.
+    """
+
+    __slots__ = ("timeout", "progress", "extend_on_progress", "cancelled", "_watchers")
+
+    def __init__(
+        self, timeout: Optional[float], progress: "Optional[ProgressCallback]" = None, extend_on_progress: bool = False
+    ) -> None:
+        self.timeout = timeout
+        self.progress = progress
+        self.extend_on_progress = extend_on_progress
+        self.cancelled: Optional[str] = None
+        """The reason for which the caller wants no answer any more; None while it wants one."""
+        self._watchers: List[Callable[[str], object]] = []
+
+    def cancel(self, reason: str) -> None:
+        """Tell those who work on the answer that nobody wants it."""
+        self.cancelled = reason  # before the list is read: `watch` adds to it and then reads this
+        for watcher in list(self._watchers):
+            watcher(reason)
+
+    def watch(self, watcher: Callable[[str], object]) -> None:
+        """Have a function called with the reason of the cancellation; at once if that was before."""
+        self._watchers.append(watcher)
+        if self.cancelled is not None:
+            watcher(self.cancelled)
 
 
 class Extensions:

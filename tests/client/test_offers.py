@@ -143,7 +143,7 @@ def test_experimental_and_further_capabilities_are_declared_too(revision):
     base = ClientCapabilities(sampling=SamplingCapability())
     with Scene(revision, experimental=experimental, capabilities={}, roots=Offer("roots")) as scene:
         assert scene.opening["capabilities"] == {"experimental": experimental, "roots": {"listChanged": True}}
-    client = Client(capabilities=base, experimental=experimental, roots=Offer("roots"))
+    client = Client(capabilities=base, experimental=experimental, roots=Offer("roots"), tasks=False)
     assert client.capabilities == {"sampling": {}, "experimental": experimental, "roots": {}}
     assert base == ClientCapabilities(sampling=SamplingCapability()), "the caller's own stays as it is"
 

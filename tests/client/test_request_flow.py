@@ -197,7 +197,7 @@ def test_an_extension_makes_a_result_of_its_own_type_another_one():
     finished = []
 
     class Extension:
-        def finish(self, client, method, params, result):
+        def finish(self, client, method, params, result, waiting):
             finished.append((method, params, result))
             return COMPLETE
 

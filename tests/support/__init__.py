@@ -31,6 +31,7 @@ module                what it plays
 `serving`             a server of ours and a scripted client, for one question after the other
 `sides`               our side of a conversation, with handlers that a test gives; or both sides
 `skill_folders`       folders of skills that are served
+`tasks`               a server that answers calls by tasks, one state after the other
 `threadless`          the steps that work without threads
 ====================  ==============================================================================================
 """

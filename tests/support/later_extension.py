@@ -142,7 +142,9 @@ class Later(Extension):
 
     # The client's side
 
-    def finish(self, client: Any, method: str, params: Any, result: Dict[str, Any]) -> Dict[str, Any]:
+    def finish(
+        self, client: Any, method: str, params: Any, result: Dict[str, Any], waiting: Any
+    ) -> Dict[str, Any]:
         """Fetch what the ticket is for."""
         fetched: Dict[str, Any] = client.request(FETCH, {"ticket": result["ticket"]})
         client.connection.notify(DROPPED, {"ticket": result["ticket"]})

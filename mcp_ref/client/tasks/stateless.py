@@ -1,0 +1,112 @@
+"""A task of the extension of 2026-07-28, as its caller holds it. The page is ``extensions/tasks/tasks``.
+
+The result comes with the state, and so do the questions: each is put to the callbacks of the client once, as if it had
+come by itself, and its answer is sent by `tasks/update`.
+"""
+
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Set, Type
+
+from ... import deadline
+from ...deadline import Deadline
+from ...errors import AnswerLost, ConnectionLost, LocalProtocolError, PeerError, PeerProtocolError
+from ...jsonrpc import shown
+from ...messages.base import COMPLETE
+from ...messages.extensions.tasks import DetailedTask, TaskCreated
+from ...methods import CALL_TOOL
+from ...options import spelt
+from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED, UPDATE_TASK, WORKING
+from ..mrtr import InputRounds, on_wire
+from .task import Self, ToolTask
+
+if TYPE_CHECKING:
+    from ...peer.request_table import ProgressCallback
+    from ..client import Client
+
+
+class StatelessTask(ToolTask):
+    """A `ToolTask` of 2026-07-28."""
+
+    def __init__(
+        self, client: "Client", id: Optional[str], tool: Optional[str], manual: bool = False,
+        progress: "Optional[ProgressCallback]" = None,
+    ) -> None:
+        super().__init__(client, id, tool, manual, progress)
+        self._rounds = InputRounds(client, "task %s" % shown(id or ""), None)
+        self._answered: Set[str] = set()
+        """The keys of the questions that were answered; none is used twice in the life of a task."""
+        self._updates = 0
+
+    @classmethod
+    def created(
+        cls: Type[Self], client: "Client", result: Dict[str, Any], tool: Optional[str], manual: bool = False,
+        progress: "Optional[ProgressCallback]" = None,
+    ) -> Self:
+        """Return the task that a result of type ``task`` announces. Raises `PeerProtocolError` if it has another form.
+        """
+        id = result.get("taskId")
+        task = cls(client, id if isinstance(id, str) else "", tool, manual, progress)
+        state = task._read(TaskCreated, result, "result")
+        with task._lock:
+            task._note(state, state.ttl_ms, state.poll_interval_ms)
+            if task.status != WORKING:  # what belongs to its status is not here: a look brings it
+                task.status, task._due = WORKING, 0.0
+        return task
+
+    @spelt
+    def answer(self, responses: Mapping[str, Any]) -> None:
+        """Answer questions, all or some; see `ToolTask.answer`."""
+        strange = [key for key in responses if key not in self.questions]
+        if strange:
+            text = "task %s has no open question %s; it has %s"
+            raise LocalProtocolError(text % (
+                shown(self.id or ""), ", ".join(map(shown, strange)), ", ".join(map(shown, self.questions)) or "none"))
+        self._update(on_wire(responses, self._client.revision))
+
+    def _stop(self, reason: str) -> None:
+        self._rounds.cancel(reason)
+        super()._stop(reason)
+
+    def _advance(self, until: Deadline) -> None:
+        """Put the open questions to the callbacks of the client, and send the answers; the clock pauses meanwhile."""
+        if not self.questions or self._manual:
+            return
+        self._updates += 1
+        limit = self._client.limits.max_input_rounds
+        if self._updates > limit:
+            raise PeerProtocolError("task %s asked for input more than max_input_rounds (%d) times" % (
+                shown(self.id or ""), limit))
+        until.stop()
+        try:
+            answers = self._rounds.answers(self._client.connection, self.questions)
+        finally:
+            until.resume()
+        self._update(answers)
+
+    def _update(self, answers: Dict[str, Any]) -> None:
+        """Send answers. One that is lost is sent again: the server ignores what it has got already."""
+        with self._lock:
+            self._answered.update(answers)
+            self.questions = {key: asked for key, asked in self.questions.items() if key not in answers}
+        params = {"taskId": self.id, "inputResponses": answers}
+        try:
+            self._client.request(UPDATE_TASK, params)
+        except (AnswerLost, ConnectionLost):
+            self._client.request(UPDATE_TASK, params)
+        self._due = deadline.clock() + self._interval()
+
+    def _take(self, told: Dict[str, Any]) -> None:
+        state = self._read(DetailedTask, told, "task")
+        with self._lock:
+            if not self._note(state, state.ttl_ms, state.poll_interval_ms):
+                return
+            asked = told["inputRequests"] if self.status == INPUT_REQUIRED else {}
+            self.questions = {key: asked[key] for key in asked if key not in self._answered}
+            if self.status == COMPLETED:
+                self._outcome = state.result
+            elif self.status == FAILED:
+                error = state.error
+                self._failure = PeerError(error.code, error.message, error.data, CALL_TOOL, self.id or "")
+        kind = COMPLETE if self._outcome is None else self._outcome.get("resultType", COMPLETE)
+        if kind != COMPLETE:
+            raise PeerProtocolError("the result of task %s is of type %s, and not complete" % (
+                shown(self.id or ""), shown(str(kind))))
