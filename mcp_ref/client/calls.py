@@ -185,6 +185,8 @@ class Calls(TaskCalls, Role):
             refuse(Calls.call_tool, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         params = _named(name, arguments)
+        if "tasks" in self.server_capabilities and self._needs_task(name):
+            return self._call_as_task(params, options)
         if not self.check_results:
             return self._requests.call("tools/call", params, options)
         check = self._cached.result_check()
@@ -222,6 +224,8 @@ class Calls(TaskCalls, Role):
             refuse(Calls.submit_tool, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         params = _named(name, arguments)
+        if "tasks" in self.server_capabilities and self._needs_task(name):
+            params["task"] = {}
         if not self.check_results:
             return self._requests.submit("tools/call", params, options)
         check = self._cached.result_check()

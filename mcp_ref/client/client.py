@@ -9,14 +9,14 @@ from typing import (
     TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, TypeVar, Union,
 )
 
-from ..codec import DecodeError, decode
+from ..codec import DecodeError, decode, encode
 from ..diagnostics.usercode import name_of
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
-from ..methods import is_vendor, params_class
+from ..methods import TASK_STATUS, is_vendor, params_class
 from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.context import Context, Route, log_raised
 from ..peer.dispatcher import Connection
@@ -566,6 +566,11 @@ class Client(Calls):
             callbacks.append(self.on_update)
         return [partial(callback, message.uri) for callback in callbacks]
 
+    def _task_callbacks(self, connection: Connection, message: Any) -> "List[partial[Any]]":
+        from .tasks.task import tell
+
+        return [partial(tell, connection, encode(message, connection.session.rules))]
+
 
 def _route_of(name: str, function: Callable[[Dict[str, Any], Context], Any]) -> Route:
     """Return how a vendor's request is answered."""
@@ -584,5 +589,6 @@ CALLBACKS = ("on_log", "on_update", "on_notification")
 LISTENERS: "Dict[str, Callable[[Client, Connection, Any], List[partial[Any]]]]" = {
     "notifications/message": Client._log_callbacks,
     "notifications/resources/updated": Client._update_callbacks,
+    TASK_STATUS: Client._task_callbacks,
 }
 """Notification -> the callbacks for it, besides those of the offers and ``on_notification``."""

@@ -87,6 +87,10 @@ class Offers:
         if offer is None or lookup(method, revision) is None:
             return None
         route: Route = offer.route(client, revision)
+        if revision.tasks:
+            from .tasks.received import naming_task
+
+            return naming_task(route)
         return route
 
     def attach(self, client: "Owner", connection: Connection) -> None:

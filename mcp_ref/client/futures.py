@@ -38,7 +38,7 @@ class CallFuture(RequestFuture[Answer]):
         self._check = check
         self._check_error: Optional[McpError] = None
         self._flow = flow
-        self._has_rounds = flow.connection.session.rules.stateless
+        self._has_rounds = flow.connection.session.rules.stateless or "task" in (flow.params or {})
         self._options = options
         self._is_withdrawn = False
         self._settling = threading.Lock()  # of two threads that cancel, one tells the callbacks
@@ -158,12 +158,19 @@ class CallFuture(RequestFuture[Answer]):
     def _settle_cancelled(self) -> None:
         with self._settling:
             first = not self.cancelled() and Future.cancel(self)
+        self._let_go()
         if first:
             self.set_running_or_notify_cancel()
+
+    def _let_go(self) -> None:
+        """Take no progress any more, if the call has become a task."""
+        if self._pending is not None and self._pending.as_task:
+            self._connection.table.let_go(self._pending)
 
     def set_result(self, result: Any) -> None:
         """Set the answer, as `Future.set_result`; of no effect after a cancellation, which may come between rounds."""
         self._flow.release()
+        self._let_go()
         try:
             super().set_result(result)
         except InvalidStateError:
@@ -173,6 +180,7 @@ class CallFuture(RequestFuture[Answer]):
         """Set the error, as `Future.set_exception`; of no effect after a cancellation, which may come between rounds.
         """
         self._flow.release()
+        self._let_go()
         try:
             super().set_exception(exception)
         except InvalidStateError:

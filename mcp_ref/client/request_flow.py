@@ -273,7 +273,11 @@ class RequestFlow:
         """
         self._count_time()
         self.result = result
-        if self._raw or result.get("resultType", COMPLETE) == COMPLETE or not self.connection.session.rules.result_type:
+        rules = self.connection.session.rules
+        if not self._raw and rules.tasks and "task" in (self.params or {}):
+            self.state = EXTEND
+            return
+        if self._raw or result.get("resultType", COMPLETE) == COMPLETE or not rules.result_type:
             self.state = DONE
             return
         self.is_plain = False
@@ -336,6 +340,10 @@ class RequestFlow:
         waiting = self._waiting = Waiting(options.timeout, options.progress, options.extend_on_progress)
         if self._cancelled is not None:
             waiting.cancel(self._cancelled)
+        if self.connection.session.rules.tasks:
+            from .tasks.handshake import finish
+
+            return finish(self._owner, self.params or {}, self.result, waiting)
         return extended(self._owner, self.connection, self.method, self.params, self.result, waiting)
 
     def cancel(self, reason: str) -> None:

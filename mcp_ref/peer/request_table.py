@@ -57,7 +57,7 @@ class Pending:
 
     __slots__ = (
         "id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "paused", "message",
-        "_queue",
+        "as_task", "_queue",
     )
 
     def __init__(
@@ -85,6 +85,8 @@ class Pending:
         """True while its clock is paused, because it waits for a person here before it goes out."""
         self.message: "Optional[Outgoing]" = None
         """The message that was sent, or is still to be, over an `ExchangeTransport`."""
+        self.as_task = False
+        """True if it asks for a task (2025-11-25), see `RequestTable.let_go`."""
         self._queue: "Optional[SimpleQueue[Union[Outcome, Progress]]]" = SimpleQueue() if settle is None else None
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:
@@ -144,6 +146,8 @@ class RequestTable:
     def __init__(self, limits: Limits = DEFAULT, counters: Optional[Counters] = None) -> None:
         self._lock = threading.Lock()
         self._pending: Dict[RequestId, Pending] = {}
+        self._tasks: Dict[RequestId, Pending] = {}
+        """The requests that have become tasks and whose progress somebody wants."""
         self._last_id = 0
         self.ids: Optional[Callable[[], int]] = None
         """The source of ids, if others send requests to the same peer, too; by default they count from 1."""
@@ -185,6 +189,9 @@ class RequestTable:
         """Deliver an answer; a late, unknown or second one is counted and dropped, never fatal."""
         with self._lock:
             pending = self._pending.pop(answer.id, None) if answer.id is not None else None
+            if pending is not None and pending.as_task and pending.on_progress is not None \
+                    and isinstance(answer, Result) and len(self._tasks) < self._limits.max_pending:
+                self._tasks[pending.id] = pending
         if pending is not None:
             pending.deliver(answer)
         elif answer.id is None:
@@ -194,6 +201,14 @@ class RequestTable:
             late = type(answer.id) is int and 0 < answer.id <= self._last_id
             kind = "late response" if late else "unknown response"
             self._counters.note(kind, "dropped the answer to request %.80r" % (answer.id,))
+
+    def let_go(self, pending: Pending) -> None:
+        """Take no more progress for a request that has become a task: the task is over.
+
+        Until then its token is good [2025-11-25 basic/utilities/progress §Behavior Requirements] MUST.
+        """
+        with self._lock:
+            self._tasks.pop(pending.id, None)
 
     def fail(self, id: RequestId, error: McpError) -> bool:
         """End one request with an error of our own. Returns False if there is no such request."""
@@ -211,7 +226,7 @@ class RequestTable:
         dropped.
         """
         with self._lock:
-            pending = self._pending.get(token)
+            pending = self._pending.get(token) or self._tasks.get(token)
             last = None if pending is None else pending.last_progress
             if pending is not None and (last is None or progress.value > last):
                 pending.last_progress, fresh = progress.value, pending
@@ -284,6 +299,7 @@ class RequestTable:
                 self._ended = reason
             waiting = list(self._pending.values())
             self._pending.clear()
+            self._tasks.clear()
         for pending in waiting:
             lost = ConnectionLost("%s (request %d): %s" % (pending.method, pending.id, self._ended))
             lost.unsent = unsent(pending.id)

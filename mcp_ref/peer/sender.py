@@ -274,6 +274,7 @@ class Sender:
         if extend_on_progress:
             idle = self.limits.request_timeout if timeout is REQUEST_TIMEOUT else timeout
         pending = self.table.add(method, Deadline(None), idle, on_progress, settle)
+        pending.as_task = params is not None and "task" in params and self.session.rules.tasks
         if on_progress is not None:
             params = dict(params or {})
             params["_meta"] = dict(params.get("_meta") or {}, progressToken=pending.id)
@@ -407,7 +408,8 @@ class Sender:
         # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
         get_logger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
         # [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation]: or the transport shows it
-        if pending.method != INITIALIZE and not (
+        # [2025-11-25 basic/utilities/cancellation §Behavior Requirements] MUST: a task is cancelled by `tasks/cancel`
+        if pending.method != INITIALIZE and not pending.as_task and not (
                 self._sealed and self.exchanges is not None and self.exchanges.mirrors):
             cancelled = Notification(CANCELLED, {"requestId": pending.id, "reason": reason})
             self._send(cancelled, pending.about)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from tests.support.conversation import BOUNDED
-from tests.support.scene import Answer, Scene
+from tests.support.scene import SILENT, Answer, Scene
 
 ID = "task-786512e2"
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -68,3 +68,53 @@ class StatelessTasks(Scene):
     def given(self) -> List[Dict[str, Any]]:
         """The answers of each `tasks/update`."""
         return [params["inputResponses"] for params in self.params("tasks/update")]
+
+
+def kept(status: str = "working", message: Optional[str] = None, **more: Any) -> Dict[str, Any]:
+    """A state of 2025-11-25."""
+    return state(status, message, **dict({"ttl": 60000}, **more))
+
+
+CALLS = {"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}
+"""The capabilities of a server of 2025-11-25 that runs calls as tasks."""
+
+
+class HandshakeTasks(Scene):
+    """A server of 2025-11-25 with the tools ``t`` (tasks are optional), ``must`` (required) and ``plain`` (forbidden).
+
+    `tasks/result` is answered by `end`, or at once if there is an ``outcome``.
+    """
+
+    def __init__(
+        self, states: Sequence[Any], outcome: Optional[Answer] = None, answers: Optional[Dict[str, Answer]] = None,
+        capabilities: Optional[Dict[str, Any]] = None, **options: Any
+    ) -> None:
+        self.states: List[Any] = list(states)
+        options.setdefault("limits", AT_ONCE)
+        super().__init__("2025-11-25", dict({
+            "tools/call": self._call,
+            "tasks/get": lambda params: self.states.pop(0) if len(self.states) > 1 else self.states[0],
+            "tasks/result": SILENT if outcome is None else outcome,
+            "tasks/cancel": lambda params: kept("cancelled", "by request"),
+            "tools/list": {"tools": [tool("t", "optional"), tool("must", "required"), tool("plain", None)]},
+        }, **(answers or {})), CALLS if capabilities is None else capabilities, **options)
+
+    def _call(self, params: Dict[str, Any]) -> Dict[str, Any]:
+        return {"task": kept(pollInterval=0)} if "task" in params else {"content": [{"type": "text", "text": "plain"}]}
+
+    def end(self, text: str = "done", **more: Any) -> None:
+        """Answer the last `tasks/result`."""
+        last = [message for message in self.requests if message["method"] == "tasks/result"][-1]
+        self.peer.respond(last["id"], payload(text, **more))
+
+
+def payload(text: str = "done", **more: Any) -> Dict[str, Any]:
+    """The answer to `tasks/result`."""
+    related = {"io.modelcontextprotocol/related-task": {"taskId": ID}}
+    return dict({"content": [{"type": "text", "text": text}], "_meta": related}, **more)
+
+
+def tool(name: str, support: Optional[str]) -> Dict[str, Any]:
+    """A tool in a list."""
+    made = {"name": name, "inputSchema": {"type": "object"}}
+    return made if support is None else dict(made, execution={"taskSupport": support})

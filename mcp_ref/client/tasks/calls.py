@@ -1,17 +1,23 @@
 """The calls of a client about tasks."""
 
-from typing import TYPE_CHECKING, Any, Dict, MutableMapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Mapping, MutableMapping, Optional
 
 from ...errors import LocalProtocolError
-from ...methods import CALL_TOOL
+from ...methods import CALL_TOOL, LIST_TASKS
 from ...options import REQUEST_TIMEOUT, spelt
+from ...protocol.capabilities import has
+from ..cache import by_name
 from ..owner import Options
 
 if TYPE_CHECKING:
+    from ...messages.tasks import ListTasksResult
+    from ...messages.tools import CallToolResult
     from ...peer.request_table import ProgressCallback
     from ..requests import Requests
     from .task import ToolTask
 
+FORBIDDEN, REQUIRED = "forbidden", "required"
+"""The words by which a tool speaks of tasks, in 2025-11-25, besides ``optional``."""
 MANUAL = "manual"
 """The value of ``rounds`` of a caller who answers the questions of a task by himself."""
 
@@ -20,18 +26,21 @@ class TaskCalls:
     """The calls about tasks; a part of `mcp_ref.client.calls.Calls`. Raise as all calls do."""
 
     _requests: "Requests"
+    server_capabilities: Mapping[str, Any] = {}
     _tasks: "Optional[MutableMapping[str, ToolTask]]" = None
     """The tasks that somebody holds, by id."""
 
     @spelt
     def start_tool(
         self: Any, name: str, arguments: Optional[Dict[str, Any]] = None, *,
-        timeout: Optional[float] = REQUEST_TIMEOUT, progress: "Optional[ProgressCallback]" = None,
-        extend_on_progress: bool = False, meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        ttl: Optional[float] = None, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: "Optional[ProgressCallback]" = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
     ) -> "ToolTask":
         """Call a tool, and return the task as soon as the server has begun it, see `mcp_ref.client.tasks`.
 
-        Where the server answers without a task the answer is waited for, and the task that is returned is over.
+        Where the server, or the tool, has no tasks, the answer is waited for, and the task that is returned is over.
+        ``ttl``: the seconds for which the server should keep the task (2025-11-25; later servers decide by themselves).
         ``timeout`` (seconds) and the others are those of `Client.call_tool`, until the task has begun;
         ``progress`` is also called with each new message of the task, in the thread that waits for it.
         ``rounds="manual"``: the caller answers what the task asks, by `ToolTask.answer`; what is asked before it begins
@@ -39,10 +48,14 @@ class TaskCalls:
         """
         options, manual = Options(timeout, progress, extend_on_progress, meta), _is_manual(rounds)
         params = {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+        if self._task_support(name) != FORBIDDEN:
+            from .handshake import start
+
+            return start(self, params, ttl, options)
         from .stateless import StatelessTask
 
         result = self._requests.until("task", CALL_TOOL, params, options)
-        if result.get("resultType") != "task":
+        if result.get("resultType") != "task" or not self.revision.stateless:
             return StatelessTask.finished(self, result, name)
         return StatelessTask.created(self, result, name, manual, progress)
 
@@ -56,9 +69,56 @@ class TaskCalls:
         ``tool``: the name of the tool, by which the result is checked. ``progress``, ``rounds``: as `start_tool`.
         Raises `PeerError` for an id that the server does not know (any more).
         """
-        from .stateless import StatelessTask
+        manual = _is_manual(rounds)
+        if self.revision.stateless:
+            from .stateless import StatelessTask
 
-        return StatelessTask(self, id, tool, _is_manual(rounds), progress).refresh()
+            return StatelessTask(self, id, tool, manual, progress).refresh()
+        from .handshake import HandshakeTask
+
+        return HandshakeTask(self, id, tool, manual, progress).refresh()
+
+    @spelt
+    def list_tasks(
+        self, cursor: Optional[str] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: "Optional[ProgressCallback]" = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "ListTasksResult":
+        """Return one page of the tasks that the server has for us [2025-11-25 basic/utilities/tasks §Listing Tasks].
+
+        ``cursor`` is the ``next_cursor`` of the page before. Other revisions have no such list: `LocalProtocolError`.
+        ``timeout`` (seconds) and the other options: see `call_tool`.
+        """
+        params = {} if cursor is None else {"cursor": cursor}
+        options = Options(timeout, progress, extend_on_progress, meta)
+        return self._requests.call(LIST_TASKS, params, options)  # type: ignore[no-any-return]
+
+    # Which calls are tasks in 2025-11-25
+
+    def _task_support(self: Any, name: str) -> str:
+        """Return what a tool says of tasks; one whose server runs no calls as tasks forbids them.
+
+        [2025-11-25 basic/utilities/tasks §Tool-Level Negotiation] MUST
+        """
+        if not self.connection.session.rules.tasks or not has(self.server_capabilities, "tasks.requests.tools.call"):
+            return FORBIDDEN
+        tools = self._cached.cache["tools"].named()
+        if tools is None:
+            tools = by_name(self.tools())
+        execution = getattr(tools.get(name), "execution", None)
+        return FORBIDDEN if execution is None else execution.task_support or FORBIDDEN
+
+    def _needs_task(self, name: str) -> bool:
+        """True for a tool that must be called as a task."""
+        return bool(self._task_support(name) == REQUIRED)
+
+    def _call_as_task(self: Any, params: Dict[str, Any], options: Options) -> "CallToolResult":
+        """Call a tool as a task, and wait as a call does."""
+        from ...peer.extension import Waiting
+        from .handshake import start
+
+        task = start(self, params, None, options)
+        return task.checked(task.settled(Waiting(options.timeout, options.progress, options.extend_on_progress)))
 
 
 def _is_manual(rounds: Optional[str]) -> bool:

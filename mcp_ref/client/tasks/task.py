@@ -136,10 +136,14 @@ class ToolTask:
         Raises `RequestTimeout` after ``timeout`` seconds, and the task goes on; `PeerError` for a call that ended in an
         error, `RequestCancelled` for a task that was cancelled.
         """
-        if not self.wait(timeout) or not self.done:
+        if not self.wait(timeout) or not self._is_over():
             raise RequestTimeout("task %s is %s still" % (shown(self.id or ""), self.status))
+        return self.checked(self._settled())
+
+    def checked(self, result: Dict[str, Any]) -> "CallToolResult":
+        """Return the message of a result object, checked by what the tool has promised."""
         client = self._client
-        message: "CallToolResult" = client._requests.reader(CALL_TOOL, client.connection)(self._settled())
+        message: "CallToolResult" = client._requests.reader(CALL_TOOL, client.connection)(result)
         if self._version is not None and self.tool is not None:
             client._cached.result_check()(self.tool, message, self._version)
         return message
@@ -245,12 +249,16 @@ class ToolTask:
             before, self._reported = self._reported, now
         if now == before:
             return
-        if waiting.extend_on_progress and before is not None:
-            limits = self._client.limits
-            until.extend(limits.request_timeout if waiting.timeout is REQUEST_TIMEOUT else waiting.timeout)
+        if before is not None:
+            self._extend(until, waiting)
         if waiting.progress is not None and now[1] and (before is None or now[1] != before[1]):
             self._steps += 1
             waiting.progress(self._steps, None, now[1])
+
+    def _extend(self, until: Deadline, waiting: Waiting) -> None:
+        if waiting.extend_on_progress:
+            timeout = waiting.timeout
+            until.extend(self._client.limits.request_timeout if timeout is REQUEST_TIMEOUT else timeout)
 
     def _pause(self, seconds: float, until: Deadline) -> None:
         """Wait so long, or until something happens."""

@@ -1,0 +1,22 @@
+"""Requests of a server of 2025-11-25 that have to do with tasks."""
+
+from typing import Any, Dict
+
+from ...messages.tasks import RELATED_TASK
+from ...peer.context import Context, Route
+
+
+def naming_task(route: Route) -> Route:
+    """Return a route whose results name the task that the request has named.
+
+    [2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST
+    """
+    def call(context: Context, params: Dict[str, Any]) -> Any:
+        result = route.call(context, params)
+        related = context.meta.get(RELATED_TASK)
+        if isinstance(related, dict) and isinstance(related.get("taskId"), str) and isinstance(result, dict):
+            named = {RELATED_TASK: {"taskId": related["taskId"]}}
+            result = dict(result, _meta=dict(result.get("_meta") or {}, **named))
+        return result
+
+    return Route(call, route.fault, route.inline, route.deferred)
