@@ -1,8 +1,7 @@
 """The names and rules of tasks that both sides and both generations have in common.
 
 A task is a call whose answer is fetched later. 2025-11-25 has them in its core [2025-11-25 basic/utilities/tasks],
-2026-07-28 as the extension `EXTENSION`, whose page is
-``extensions/tasks/tasks`` of `mcp_ref.requirements`.
+2026-07-28 as the extension `EXTENSION` [2026-07-28 extensions/tasks/tasks].
 
 ================================  ==================================  ==========================================
 what                              2025-11-25                          2026-07-28

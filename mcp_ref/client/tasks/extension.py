@@ -26,7 +26,8 @@ class CallsAsTasks(Extension):
     ) -> Dict[str, Any]:
         """Return the result of a call that goes on as a task; see `mcp_ref.client.tasks.task`.
 
-        Only calls of tools may (extensions/tasks/tasks, §Capability Negotiation): `PeerProtocolError` for others.
+        Only calls of tools may, `PeerProtocolError` for others
+        [2026-07-28 extensions/tasks/tasks §Capability Negotiation] MUST.
         """
         if method != CALL_TOOL:
             raise PeerProtocolError("the answer to %s is a task, which only %s can become" % (method, CALL_TOOL))

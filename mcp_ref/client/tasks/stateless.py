@@ -1,7 +1,8 @@
-"""A task of the extension of 2026-07-28, as its caller holds it. The page is ``extensions/tasks/tasks``.
+"""A task of the extension of 2026-07-28, as its caller holds it [2026-07-28 extensions/tasks/tasks §Task Polling].
 
 The result comes with the state, and so do the questions: each is put to the callbacks of the client once, as if it had
-come by itself, and its answer is sent by `tasks/update`.
+come by itself, and its answer is sent by `tasks/update`
+[2026-07-28 extensions/tasks/tasks §Task Update Requests] SHOULD.
 """
 
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Set, Type
@@ -21,6 +22,12 @@ from .task import Self, ToolTask
 if TYPE_CHECKING:
     from ...peer.request_table import ProgressCallback
     from ..client import Client
+    from ..subscriptions import Subscription
+
+FILTER = "taskIds"
+"""The member of the filter of `subscriptions/listen`."""
+RARELY = 20
+"""The number of intervals between two looks at a task of which the server tells by itself."""
 
 
 class StatelessTask(ToolTask):
@@ -35,6 +42,7 @@ class StatelessTask(ToolTask):
         self._answered: Set[str] = set()
         """The keys of the questions that were answered; none is used twice in the life of a task."""
         self._updates = 0
+        self._subscription: "Optional[Subscription]" = None
 
     @classmethod
     def created(
@@ -61,6 +69,17 @@ class StatelessTask(ToolTask):
             raise LocalProtocolError(text % (
                 shown(self.id or ""), ", ".join(map(shown, strange)), ", ".join(map(shown, self.questions)) or "none"))
         self._update(on_wire(responses, self._client.revision))
+
+    @spelt
+    def listen(self) -> "Subscription":
+        """Have the server tell what becomes of the task, see `ToolTask.listen`."""
+        self._subscription = self._client.listen(more={FILTER: [self.id or ""]})
+        return self._subscription
+
+    def _interval(self) -> float:
+        """Return the seconds until the next look: many more while the server tells by itself."""
+        is_told = self._subscription is not None and bool(self._subscription.agreed.more)
+        return super()._interval() * (RARELY if is_told else 1)
 
     def _stop(self, reason: str) -> None:
         self._rounds.cancel(reason)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
     from ...peer.request_table import ProgressCallback
     from ..client import Client
+    from ..subscriptions import Subscription
 
 Self = TypeVar("Self", bound="ToolTask")
 
@@ -147,6 +148,15 @@ class ToolTask:
         if self._version is not None and self.tool is not None:
             client._cached.result_check()(self.tool, message, self._version)
         return message
+
+    @spelt
+    def listen(self) -> "Subscription":
+        """Have the server tell what becomes of the task, until the subscription is closed; a context manager.
+
+        As long as it does (``subscription.agreed.more``), `wait` looks rarely, and hears of each change at once. Raises
+        as `Client.listen`; in 2025-11-25 `LocalProtocolError`: servers tell unasked, or not at all.
+        """
+        raise LocalProtocolError("in revision %s servers tell of tasks unasked" % self._client.revision)
 
     @spelt
     def cancel(self) -> None:
@@ -300,7 +310,8 @@ class ToolTask:
     def _interval(self) -> float:
         """Return the seconds until the next look: what the server wished last, but not less than the floor.
 
-        [2025-11-25 basic/utilities/tasks §Getting Tasks] SHOULD; extensions/tasks/tasks, §Task Polling, SHOULD
+        [2025-11-25 basic/utilities/tasks §Getting Tasks] SHOULD [2026-07-28 extensions/tasks/tasks §Task Polling]
+        SHOULD
         """
         limits = self._client.limits
         return max(limits.min_poll_interval,

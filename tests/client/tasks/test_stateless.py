@@ -1,17 +1,20 @@
 """Tasks of 2026-07-28 at a client: a call waits through its task."""
+import json
 import threading
 from dataclasses import replace
 
 import pytest
 
-from mcp_ref.client import Extension, MainThreadQueue
+from mcp_ref.client import Extension, MainThreadQueue, Route, connect
 from mcp_ref.client.tasks.task import ToolTask
 from mcp_ref.errors import (
     AnswerLost, HttpStatus, InputUnavailable, LocalProtocolError, PeerError, PeerProtocolError, RequestCancelled,
     RequestTimeout,
 )
+from mcp_ref.protocol.tasks import ROWS
+from mcp_ref.server import Server
 from tests.support import clocks
-from tests.support.scene import Failure, Scene
+from tests.support.scene import SILENT, Failure, Scene
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually, in_thread
 from tests.support.tasks import (
@@ -443,3 +446,76 @@ def test_a_state_that_is_announced_wakes_who_waits():
         assert waiter.get() == "yes" and "tasks/get" not in scene.asked
         scene.tell("notifications/tasks", dict(completed(), taskId="other"))
         eventually(lambda: scene.count("state of no task") == 1)
+
+
+# -- Told by the server ------------------------------------------------------------------------
+
+
+class Telling(StatelessTasks):
+    """Its server agrees to tell of these ids; `told` sends a state on the stream."""
+
+    def __init__(self, states, agreed, **options):
+        self.agreed, self.stream = agreed, None
+        super().__init__(states, answers={"subscriptions/listen": SILENT}, **options)
+
+    def _answer(self, message):
+        super()._answer(message)
+        if message["method"] == "subscriptions/listen":
+            self.stream = message["id"]
+            self.peer.notify("notifications/subscriptions/acknowledged", self.on_stream(
+                {"notifications": {"taskIds": self.agreed}}))
+
+    def on_stream(self, params):
+        return dict(params, _meta={"io.modelcontextprotocol/subscriptionId": self.stream})
+
+
+@pytest.mark.parametrize("agreed, interval", [([ID], 100.0), ([], 5.0)])
+def test_a_task_of_which_the_server_tells_is_rarely_looked_at(agreed, interval):
+    with Telling([working(pollIntervalMs=5000)], agreed) as scene:
+        task = scene.client.start_tool("t")
+        with task.listen() as subscription:
+            assert scene.params("subscriptions/listen") == [{"notifications": {"taskIds": [ID]}}]
+            assert bool(subscription.agreed.more) == bool(agreed)
+            task.refresh()
+            waiter = in_thread(task.result, PATIENCE)
+            assert task._interval() == interval
+            scene.tell("notifications/tasks", scene.on_stream(completed("yes")))
+            assert waiter.get().text == "yes"
+
+
+# -- Over HTTP ---------------------------------------------------------------------------------
+
+
+class Served(Extension):
+    """The server's side of one task that is over at the first look, and asks before."""
+
+    identifier = EXTENSION
+    methods = ROWS
+
+    def __init__(self):
+        self.states = [working(pollIntervalMs=0), asking("a"), completed("yes")]
+
+    def adapt(self, role, method, revision, route):
+        if method != "tools/call":
+            return route
+        return Route(lambda context, params: dict(working(pollIntervalMs=0), resultType="task"))
+
+    def route(self, role, method, revision):
+        if method == "tasks/get":
+            return Route(lambda context, params: dict(self.states.pop(0), resultType="complete"))
+        return Route(lambda context, params: {"resultType": "complete"})
+
+
+@pytest.mark.spec("tasks-ext.http-name-header-is-task-id")
+def test_over_http_each_request_about_a_task_names_it_in_its_head(tmp_path):
+    """The server compares, and would answer -32020."""
+    server, seen = Server("x", extensions=[Served()]), tmp_path / "trace.jsonl"
+    server.tool(name="t")(lambda: "never")
+    with server.listen("http://127.0.0.1:0/mcp") as listener:
+        with connect(listener.address, limits=AT_ONCE, trace=str(seen),
+                     elicitation=lambda params, context: {"name": "Ada"}) as client:
+            assert client.call_tool("t").text == "yes"
+    heads = [dict(map(tuple, line["fields"])) for line in map(json.loads, seen.read_text(encoding="utf-8").splitlines())
+             if line.get("kind") == "request"]
+    named = [(head["Mcp-Method"], head["Mcp-Name"]) for head in heads if head["Mcp-Method"].startswith("tasks/")]
+    assert named == [(method, ID) for method in ("tasks/get", "tasks/get", "tasks/update", "tasks/get")]
