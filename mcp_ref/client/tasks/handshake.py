@@ -45,6 +45,7 @@ class HandshakeTask(ToolTask):
         self._arrived: Optional[Tuple[Pending, Any]] = None
         """The answer to that, until it is looked at."""
         self._wants_result = True
+        self._has_progress = False
 
     @classmethod
     def created(
@@ -139,13 +140,15 @@ class HandshakeTask(ToolTask):
     def _report(self, until: Deadline, waiting: Waiting) -> None:
         """Hand over progress, too: the token of the call stays good as long as the task lasts
         [2025-11-25 basic/utilities/progress §Behavior Requirements] MUST."""
-        super()._report(until, waiting)
         request = self._request
         while request is not None and request.waiting:
             item = request.next(0)
             if isinstance(item, Progress):
+                self._has_progress = True
                 self._extend(until, waiting)
                 request.report(item)
+        if not self._has_progress:  # the message of the status says the same
+            super()._report(until, waiting)
 
     def _let_go(self) -> None:
         """Keep nothing in the tables of the connection: the task is over."""

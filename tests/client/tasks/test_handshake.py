@@ -191,6 +191,8 @@ def test_progress_comes_by_the_token_of_the_call_as_long_as_the_task_lasts():
         for value in (1, 2):
             scene.tell("notifications/progress", {"progressToken": token, "progress": value, "total": 2})
         eventually(lambda: steps == [(1, 2, None), (2, 2, None)])
+        scene.states = [kept("working", "half")]  # says the same once more
+        eventually(lambda: task.message == "half")
         scene.end("yes")
         assert waiter.get().text == "yes"
         scene.tell("notifications/progress", {"progressToken": token, "progress": 3})

@@ -89,7 +89,7 @@ def test_who_may_log_can_log_also_where_it_was_registered_late():
 def test_a_client_declares_and_asks_for_nothing_of_it_by_itself():
     """[2026-07-28 client/roots], [2026-07-28 client/sampling], [2026-07-28 server/utilities/logging]"""
     with Scene(STATELESS, {"tools/list": {"tools": [], "ttlMs": 0, "cacheScope": "private"}},
-               elicitation=lambda params, context: None) as scene:
+               tasks=False, elicitation=lambda params, context: None) as scene:
         list(scene.client.tools())
         for meta in (scene.opening["_meta"], scene.requests[-1]["params"]["_meta"]):
             assert set(meta[CAPABILITIES]) == {"elicitation"} and LOG_LEVEL not in meta
@@ -100,7 +100,7 @@ def test_a_client_declares_and_asks_for_nothing_of_it_by_itself():
     ({"roots": Roots(["/tmp"]), "sampling": lambda params, context: None}, {"roots", "sampling"}), ({}, set()),
 ])
 def test_a_client_declares_what_it_is_given(options, declared):
-    with Scene(STATELESS, {}, **options) as scene:
+    with Scene(STATELESS, {}, tasks=False, **options) as scene:
         assert set(scene.opening["_meta"][CAPABILITIES]) == declared
 
 

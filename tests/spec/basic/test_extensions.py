@@ -56,7 +56,7 @@ class Joined:
 
     def __init__(self, ours, theirs, era="modern"):
         self.server, self.seen = serving(*theirs)
-        self.client = Client(extensions=ours, era=era)
+        self.client = Client(extensions=ours, era=era, tasks=False)
         near, far = pair()
         self.server.connect(far)
         self.client.open(near)

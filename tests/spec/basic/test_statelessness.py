@@ -275,7 +275,7 @@ def test_every_request_of_a_client_says_what_it_can_do() -> None:
     answers = {"tools/list": {"tools": []}, "tools/call": {"content": []}, "prompts/list": {"prompts": []}}
     able = {"roots": ["/tmp"], "sampling": lambda params, context: None, "elicitation": lambda params, context: None}
     for chosen in ((), ("roots",), ("sampling",), ("elicitation",), tuple(able)):
-        with Scene(STATELESS, answers, **{name: able[name] for name in chosen}) as scene:
+        with Scene(STATELESS, answers, tasks=False, **{name: able[name] for name in chosen}) as scene:
             scene.client.list_tools()
             scene.client.call_tool("x")
             scene.client.list_prompts()

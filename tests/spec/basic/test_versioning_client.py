@@ -128,7 +128,7 @@ def test_the_first_question_is_discovery_with_the_preferred_version(era):
     """[2026-07-28 basic/transports/stdio §Backward Compatibility] SHOULD"""
     near, far = pair()
     with ScriptedPeer(far) as peer:
-        opening = in_thread(Client("me", "7", title="Me", era=era, roots=["/a"]).open, near)
+        opening = in_thread(Client("me", "7", title="Me", era=era, roots=["/a"], tasks=False).open, near)
         first = peer.receive()
         assert first["method"] == "server/discover"
         assert first["params"] == {"_meta": {
@@ -250,7 +250,7 @@ def test_every_request_says_version_capabilities_and_who_we_are():
         "resources/templates/list": dict(shared, resourceTemplates=[]),
         "resources/read": dict(shared, contents=[]), "completion/complete": {"completion": {"values": []}},
     }
-    with Scene(MODERN, answers, capabilities=FULL, sampling=lambda p, c: "x") as scene:
+    with Scene(MODERN, answers, capabilities=FULL, sampling=lambda p, c: "x", tasks=False) as scene:
         client = scene.client
         list(client.tools()), list(client.prompts()), list(client.resources()), list(client.resource_templates())
         client.call_tool("t"), client.call_tool("t", {"a": 1}, meta={"com.example/x": 1}), client.get_prompt("p")
@@ -270,7 +270,7 @@ def test_every_request_says_version_capabilities_and_who_we_are():
 @pytest.mark.spec("meta.required-fields")
 def test_a_client_that_can_do_nothing_says_that_on_every_request_too():
     """[2026-07-28 basic/index §`_meta`] MUST: an empty object, not no capabilities."""
-    with Scene(MODERN, {"tools/call": {"content": []}}) as scene:
+    with Scene(MODERN, {"tools/call": {"content": []}}, tasks=False) as scene:
         scene.client.call_tool("t"), scene.client.call_tool("t", meta={"com.example/x": 1})
         scene.client.submit_tool("t").result(PATIENCE)
         assert len(scene.peer.wire) > 3

@@ -673,7 +673,7 @@ def test_a_request_of_the_server_itself_is_left_unanswered():
 def test_clients_declare_what_they_answer():
     ours, theirs = pair()
     with ScriptedPeer(theirs) as peer:
-        opening = in_thread(Client(era="modern", sampling=model, roots=[], elicitation=explode).open, ours)
+        opening = in_thread(Client(era="modern", sampling=model, roots=[], elicitation=explode, tasks=False).open, ours)
         declared = peer.accept_handshake(STATELESS)["capabilities"]
         client = opening.get()
         client.close()

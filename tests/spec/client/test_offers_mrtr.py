@@ -27,7 +27,7 @@ def ask(method, params, **options):
             return {"content": []}
         return {"resultType": "input_required", "inputRequests": {"q": question}}
 
-    with Scene(STATELESS, {"tools/call": answer}, **options) as scene:
+    with Scene(STATELESS, {"tools/call": answer}, tasks=False, **options) as scene:
         declared = scene.opening["capabilities"]
         try:
             scene.client.call_tool("t")
