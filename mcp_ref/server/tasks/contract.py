@@ -7,7 +7,8 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
-from .store import COMPLETED, INPUT_REQUIRED, TaskRecord, TaskRoom, TaskStore
+from ...protocol.tasks import COMPLETED, INPUT_REQUIRED
+from .store import TaskRecord, TaskRoom, TaskStore
 
 _WIDE = TaskRoom(1000, 1000, 1 << 30)
 _WRITERS = 8

@@ -20,14 +20,13 @@ from ...jsontext import dumps
 from ...options import spelt
 from ...peer.context import Context, Route
 from ...peer.executors import Job
+from ...protocol.tasks import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from ...revisions import Revision
 from ...threads import available, start_or_call, start_thread
 from ..mrtr import wrap
 from . import store as stores
 from .running import Outcome, TaskRun, memory_of, request_of
-from .store import (
-    CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, MemoryTasks, TaskRecord, TaskRoom, TaskStore,
-)
+from .store import MemoryTasks, TaskRecord, TaskRoom, TaskStore
 
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
@@ -233,7 +232,7 @@ class Tasks:
         """Return the message of a task that has failed with this answer; None if it has not failed.
 
         In 2025-11-25 a tool that says it has failed fails the task [2025-11-25 basic/utilities/tasks §Task Execution
-        Errors]; in 2026-07-28 only an error does [tasks-ext tasks §Task Execution Errors] MUST NOT.
+        Errors]; in 2026-07-28 only an error does [2026-07-28 extensions/tasks/tasks §Task Execution Errors] MUST NOT.
         """
         answer = outcome.answer or {}
         if "error" in answer:

@@ -1,9 +1,9 @@
 """The tasks of 2026-07-28: the extension `io.modelcontextprotocol/tasks`, for a server.
 
 The server decides which calls become tasks, by the option ``task`` of a tool; only clients that have declared the
-extension in the request ever get one [tasks-ext tasks §Capability Negotiation] MUST NOT. A tool whose option is a
-function asks it, and the function may ask the client: that happens in rounds of the call, before there is a task
-[tasks-ext tasks §Task Creation] SHOULD.
+extension in the request ever get one [2026-07-28 extensions/tasks/tasks §Capability Negotiation] MUST NOT. A tool whose
+option is a function asks it, and the function may ask the client: that happens in rounds of the call, before there is a
+task [2026-07-28 extensions/tasks/tasks §Task Creation] SHOULD.
 """
 
 from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Set
@@ -12,42 +12,29 @@ from ...codec import DecodeError, decode
 from ...deadline import clock
 from ...errors import INVALID_PARAMS, RpcError
 from ...jsonrpc import json_type
-from ...messages.base import EmptyResult
-from ...messages.extensions.tasks import (
-    TASK, TASKS, DetailedTask, TaskParams, UpdateTaskParams,
-)
-from ...methods import CALL_TOOL, CLIENT, NOTIFICATION, REQUEST, SERVER, Method, lookup, result_class
+from ...messages.extensions.tasks import TASK, TaskParams
+from ...methods import CALL_TOOL, GET_TASK, lookup, result_class
 from ...peer.context import Context, Route, params_reader
 from ...peer.extension import Extension
-from ...revisions import R2026_07_28, Revision
+from ...protocol.tasks import COMPLETED, EXTENSION, FAILED, INPUT_REQUIRED, ROWS, TASK_TOLD, UPDATE_TASK
+from ...revisions import Revision
 from ..mrtr import wrap
-from .store import COMPLETED, FAILED, INPUT_REQUIRED, TaskRecord, described, milliseconds
+from .store import TaskRecord, described, milliseconds
 
 if TYPE_CHECKING:
     from ...peer.role import Role
     from .engine import Tasks
 
-PAGE = "extensions/tasks/tasks"
-GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
-CHANGED = "notifications/tasks"
 IDS = "taskIds"
 _GRACE = 10.0
 """Seconds in which a stream that asks for a task comes to be open."""
 
 
-def _row(name: str, params: Any, result: Any) -> Method:
-    return Method(name, REQUEST, CLIENT, params, result, R2026_07_28, None, PAGE, named="taskId")
-
-
 class TasksExtension(Extension):
     """The extension on a server's side; `mcp_ref.server.tasks.engine.Tasks` does the work."""
 
-    identifier = TASKS
-    methods = (
-        _row(GET, TaskParams, DetailedTask), _row(UPDATE, UpdateTaskParams, EmptyResult),
-        _row(CANCEL, TaskParams, EmptyResult),
-        Method(CHANGED, NOTIFICATION, SERVER, DetailedTask, None, R2026_07_28, None, PAGE),
-    )
+    identifier = EXTENSION
+    methods = ROWS
     result_types = (TASK,)
     filters = (IDS,)
 
@@ -68,9 +55,9 @@ class TasksExtension(Extension):
             support = self._tasks.support_of(params.get("name"))
             if support is None or support == "forbidden":
                 return route.call(context, params)
-            if TASKS not in context.extensions:
+            if EXTENSION not in context.extensions:
                 if support == "required":
-                    context.require_extension(TASKS)
+                    context.require_extension(EXTENSION)
                 return route.call(context, params)
             if callable(support) and not support(context, params.get("arguments") or {}):
                 return route.call(context, params)
@@ -83,7 +70,7 @@ class TasksExtension(Extension):
 
     def route(self, role: "Role", method: str, revision: Revision) -> Optional[Route]:
         """Return how the three methods are answered."""
-        if method == UPDATE:
+        if method == UPDATE_TASK:
             return self._update_route(revision)
         read, tasks = params_reader(TaskParams, revision), self._tasks
 
@@ -95,7 +82,7 @@ class TasksExtension(Extension):
             tasks.cancel(found.id, context.connection, context.principal)
             return {}
 
-        return Route(get if method == GET else cancel)
+        return Route(get if method == GET_TASK else cancel)
 
     def _update_route(self, revision: Revision) -> Route:
         tasks = self._tasks
@@ -138,7 +125,7 @@ class TasksExtension(Extension):
     def changed(self, record: TaskRecord) -> None:
         """Tell those who listen to a task how it is."""
         server = self._tasks.server
-        told = server.has_feature("listeners") and server.listeners.tell(IDS, record.id, CHANGED, detailed(record))
+        told = server.has_feature("listeners") and server.listeners.tell(IDS, record.id, TASK_TOLD, detailed(record))
         seen = self._watched.get(record.id)
         if seen is not None and (record.final or not told and seen[0] < clock()):
             del self._watched[record.id]
@@ -166,7 +153,8 @@ def _mark(record: TaskRecord) -> Any:
 
 
 def detailed(record: TaskRecord) -> Dict[str, Any]:
-    """Return a task with what its status brings along, as on the wire [tasks-ext tasks §Response] MUST."""
+    """Return a task with what its status brings along, as on the wire
+    [2026-07-28 extensions/tasks/tasks §Task Polling] MUST."""
     made = described(record)
     made.update(ttlMs=milliseconds(record.ttl), pollIntervalMs=milliseconds(record.poll))
     if record.status == INPUT_REQUIRED:

@@ -106,7 +106,7 @@ class TaskRounds(Rounds):
 
     def questions(self, keys: List[str]) -> Dict[str, Dict[str, Any]]:
         """Return the questions of this run by keys that are not among ``keys``, to which they are added
-        [tasks-ext tasks §Task Update Requests] MUST NOT."""
+        [2026-07-28 extensions/tasks/tasks §Task Update Requests] MUST NOT."""
         made = {}
         for name, request in self.waiting.items():
             key, number = name, 1
@@ -166,7 +166,7 @@ class TaskContext(Context):
 
     def log(self, level: str, data: Any, logger: Optional[str] = None, **unknown: NoReturn) -> None:
         """Send a log message in 2025-11-25; in 2026-07-28, where a task sends none, count it
-        [tasks-ext tasks §Task Status Notifications] MUST NOT."""
+        [2026-07-28 extensions/tasks/tasks §Task Status Notifications] MUST NOT."""
         if unknown:
             refuse(Context.log, unknown)
         self.check()

@@ -19,10 +19,11 @@ from ...messages.tasks import (
 from ...methods import PROGRESS
 from ...peer.context import Context, Route, params_reader
 from ...peer.request_table import Pending
+from ...protocol.tasks import INPUT_REQUIRED
 from ...revisions import R2025_11_25, revision
 from ..announcements import tell
 from ..registry.listing import invalid_cursor
-from .store import INPUT_REQUIRED, TaskRecord, described, milliseconds
+from .store import TaskRecord, described, milliseconds
 
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
@@ -263,7 +264,11 @@ class SessionTasks:
                 question = sent[key] = _Question(connection, about)
             if before is not None and before.pending is not None:
                 before.connection.cancel(before.pending, "it is asked again on another stream")
-            self._send(record.id, key, question, asked["request"], principal)
+            now = self._tasks.store.read(record.id)
+            if now is None or key not in now.questions:  # answered since the record was read
+                self._drop(record.id, key, question)
+            else:
+                self._send(record.id, key, question, asked["request"], principal)
 
     def _send(self, id: str, key: str, question: _Question, request: Dict[str, Any], principal: Any) -> None:
         params = request.get("params") or {}
@@ -271,25 +276,29 @@ class SessionTasks:
 
         def settle(pending: Pending, item: Any) -> None:
             with self._lock:
-                sent = self._asked.get(id, {})
-                if sent.get(key) is not question:
+                if self._asked.get(id, {}).get(key) is not question:
                     return
-                if isinstance(item, (Result, Error, McpError)):
-                    del sent[key]
-                    if not sent:
-                        del self._asked[id]
             if isinstance(item, Result):
                 self._tasks.answer(id, {key: {"result": item.result}}, question.connection, principal)
             elif isinstance(item, Error):
                 error = [item.code, item.message, item.data, pending.method, pending.id]
                 self._tasks.answer(id, {key: {"error": error}}, question.connection, principal)
+            if isinstance(item, (Result, Error, McpError)):
+                self._drop(id, key, question)  # now, so that one that is not in the table is not open in the store
 
         try:
             question.pending = question.connection.open_request(
                 request["method"], params, None, settle=settle, about=question.about)
         except McpError:  # the connection has ended, say: the question is asked when somebody calls `tasks/result`
-            with self._lock:
-                self._asked.get(id, {}).pop(key, None)
+            self._drop(id, key, question)
+
+    def _drop(self, id: str, key: str, question: _Question) -> None:
+        with self._lock:
+            sent = self._asked.get(id, {})
+            if sent.get(key) is question:
+                del sent[key]
+                if not sent:
+                    del self._asked[id]
 
 
 def flat(record: TaskRecord) -> Dict[str, Any]:

@@ -18,12 +18,8 @@ from datetime import datetime, timezone
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ... import deadline
+from ...protocol.tasks import FINAL, WORKING
 from ...revisions import revision
-
-WORKING, INPUT_REQUIRED = "working", "input_required"
-COMPLETED, FAILED, CANCELLED = "completed", "failed", "cancelled"
-FINAL = frozenset((COMPLETED, FAILED, CANCELLED))
-"""The states that are never left [2025-11-25 basic/utilities/tasks §Task Status Lifecycle] MUST NOT."""
 
 wall_clock: Callable[[], float] = time.time
 
@@ -63,7 +59,8 @@ class TaskRecord:
 
     @property
     def final(self) -> bool:
-        """True if the task has ended."""
+        """True if the task has ended, which no change undoes [2025-11-25 basic/utilities/tasks §Task Status Lifecycle]
+        MUST NOT."""
         return self.status in FINAL
 
     @property

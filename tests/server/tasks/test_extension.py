@@ -23,6 +23,9 @@ def test_it_is_declared():
         assert "extensions" not in client.call("server/discover", {})["result"]["capabilities"]
 
 
+@pytest.mark.spec("tasks-ext.result-type-task-on-create", "tasks-ext.get-working", "tasks-ext.get-completed",
+                  "tasks-ext.get-result-type-complete", "tasks-ext.completed-carries-request-result",
+                  "tasks-ext.id-unguessable")
 def test_a_task_from_its_creation_to_its_result():
     server = served(tasks=Tasks(ttl=60, poll=0.5))
     with Extended(server) as client:
@@ -41,6 +44,8 @@ def test_a_task_from_its_creation_to_its_result():
         assert again["taskId"] != made["taskId"] and len(made["taskId"]) >= 22
 
 
+@pytest.mark.spec("tasks-ext.no-task-for-undeclared", "tasks-ext.missing-capability-error",
+                  "tasks-ext.task-methods-undeclared-error", "tasks-ext.result-type-task-only-on-create")
 def test_only_who_declares_it_gets_a_task():
     server = served()
     server.gate.open()
@@ -58,6 +63,8 @@ def test_only_who_declares_it_gets_a_task():
             assert client.call(method, {"taskId": "x"})["error"]["code"] == -32601
 
 
+@pytest.mark.spec("tasks-ext.tool-error-is-completed", "tasks-ext.failed-only-for-protocol-errors",
+                  "tasks-ext.get-failed", "tasks-ext.failed-carries-request-error", "tasks-ext.failed-status-message")
 def test_a_tool_that_fails_completes_and_an_error_fails():
     with Extended(served()) as client:
         end = client.until(client.begin("fails"))
@@ -69,6 +76,8 @@ def test_a_tool_that_fails_completes_and_an_error_fails():
         assert end["statusMessage"] == "no more of it"
 
 
+@pytest.mark.spec("tasks-ext.get-input-required", "tasks-ext.update-empty-ack",
+                  "tasks-ext.update-result-type-complete", "tasks-ext.update-ignores-unknown-keys")
 def test_questions_of_a_task():
     server = served()
     with Extended(server) as client:
@@ -88,6 +97,7 @@ def test_questions_of_a_task():
         assert server.tickets == ["Ada"], "computed once"
 
 
+@pytest.mark.spec("tasks-ext.get-all-outstanding-inputs", "tasks-ext.update-partial-answers")
 def test_part_of_the_answers_leaves_the_rest_open():
     with Extended(served()) as client:
         id = client.begin("several")
@@ -99,6 +109,7 @@ def test_part_of_the_answers_leaves_the_rest_open():
         assert text(client.until(id)["result"]) == "12"
 
 
+@pytest.mark.spec("tasks-ext.input-key-unique-per-task", "tasks-ext.input-key-not-reused")
 def test_a_key_is_never_used_twice():
     server = Server("again")
 
@@ -147,6 +158,7 @@ def test_asking_without_end_is_an_error():
         assert "max_input_rounds" in text(client.until(id)["result"])
 
 
+@pytest.mark.spec("tasks-ext.cancel-empty-ack", "tasks-ext.cancel-result-type-complete", "tasks-ext.get-cancelled")
 def test_cancellation_is_acknowledged_and_final():
     server, seen = served(), []
 
@@ -172,6 +184,8 @@ def test_cancellation_is_acknowledged_and_final():
         assert client.get(id)["result"]["status"] == "cancelled"
 
 
+@pytest.mark.spec("tasks-ext.get-unknown-task-error", "tasks-ext.update-unknown-task-error",
+                  "tasks-ext.cancel-unknown-task-error", "tasks-ext.informative-errors")
 def test_an_unknown_task_is_refused_by_each_method():
     with Extended(served()) as client:
         for method in ("tasks/get", "tasks/cancel", "tasks/update"):
@@ -180,6 +194,7 @@ def test_an_unknown_task_is_refused_by_each_method():
             assert client.call(method, {})["error"]["code"] == -32602
 
 
+@pytest.mark.spec("tasks-ext.authorize-each-request")
 def test_a_task_belongs_to_its_principal():
     server = served()
     server.gate.open()
@@ -192,6 +207,7 @@ def test_a_task_belongs_to_its_principal():
         eventually(lambda: client.get(id, principal="ada")["result"]["status"] == "completed")
 
 
+@pytest.mark.spec("tasks-ext.no-progress-or-log-on-listen-stream")
 def test_progress_is_the_message_of_a_task_and_nothing_else_is_sent():
     server = Server("progress")
     reached = []
@@ -215,6 +231,7 @@ def test_progress_is_the_message_of_a_task_and_nothing_else_is_sent():
         client.get(id, "tasks/cancel")
 
 
+@pytest.mark.spec("tasks-ext.mrtr-before-create-result")
 def test_a_function_may_ask_before_there_is_a_task():
     server = Server("first")
 
@@ -239,6 +256,7 @@ def test_a_function_may_ask_before_there_is_a_task():
         assert plain["result"]["resultType"] == "input_required", "no task, but a round"
 
 
+@pytest.mark.spec("tasks-ext.durable-before-create-result", "tasks-ext.create-waits-for-consistency")
 def test_a_task_is_there_before_it_is_announced():
     server = served()
     server.gate.open()
@@ -316,6 +334,7 @@ def test_more_tasks_than_may_run_are_queued():
         assert client.get(ids[5])["result"]["status"] == "cancelled"
 
 
+@pytest.mark.spec("tasks-ext.push-status-notifications")
 def test_listening_to_tasks():
     server = served()
     with Extended(server) as client:
@@ -333,6 +352,7 @@ def test_listening_to_tasks():
         assert {**told, "resultType": "complete", "_meta": got["_meta"]} == got
 
 
+@pytest.mark.spec("tasks-ext.listen-undeclared-error")
 def test_listening_without_the_declaration_is_refused():
     with Extended(served()) as client:
         error = client.call("subscriptions/listen", {"notifications": {"taskIds": ["x"]}}, EVERYTHING)["error"]
@@ -352,3 +372,16 @@ def test_the_option_task():
     for wrong in ({"ttl": 0}, {"poll": -1}):
         with pytest.raises(ValueError, match="above 0"):
             Tasks(**wrong)
+
+
+@pytest.mark.spec("tasks-ext.internal-error-code")
+def test_a_store_that_fails_is_an_internal_error():
+    server = served()
+
+    def broken(*_):
+        raise OSError("the disk is gone")
+
+    with Extended(server) as client:
+        server.tasks.store.read = broken
+        for method in ("tasks/get", "tasks/cancel", "tasks/update"):
+            assert client.call(method, {"taskId": "x", "inputResponses": {}})["error"]["code"] == -32603

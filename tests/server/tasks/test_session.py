@@ -378,3 +378,23 @@ def test_all_that_a_client_of_a_handshake_declares_is_kept():
     with Session(server) as client:
         client.get(client.begin("look", _meta={"progressToken": 7}), "tasks/result")
     assert seen == [(EVERYTHING, {"name": "scripted", "version": "0"}, {"progressToken": 7}, 1)]
+
+
+def test_a_question_that_was_just_answered_is_not_asked_again():
+    server = served()
+    with Session(server) as client:
+        id = client.begin("asks")
+        asked, read = client.question(), server.tasks.store.read
+        stale = [read(id)] * 2
+        client.peer.respond(asked["id"], accept(name="Ada"))
+        second = client.question()
+        server.tasks.store.read = lambda id: stale.pop() if stale else read(id)
+        waiting = client.send("tasks/result", {"taskId": id})
+        client.get(id)
+        assert not stale
+        client.peer.respond(second["id"], accept(sure=True))
+        assert text(client.answer_to(waiting)["result"]) == "Ada: True"
+        asked = [message["params"]["message"] for message in client.peer.seen
+                 if message.get("method") == "elicitation/create"]
+        assert asked == ["Who?", "Sure, Ada?"]
+        assert not server.tasks.sessions._asked
