@@ -89,12 +89,11 @@ class NotDone(NamedTuple):
 
 NOT_DONE: Tuple[NotDone, ...] = (
     # The protocol
-    NotDone("tasks of 2025-11-25: no request runs as a task, and no task is asked for",
-            "the messages are there; the revision calls tasks experimental, and the next one moved them to an "
-            "extension",
+    NotDone("a task that was running when its process died is failed, and not begun again",
+            "what its handler has done is not known; give it a tool that looks, and call it again", R2025_11_25,
+            ("basic/utilities/tasks",)),
+    NotDone("a server asks its client for nothing as a task", "its own tasks wait for answers without a thread",
             R2025_11_25, ("basic/utilities/tasks",)),
-    NotDone("the extension for tasks of 2026-07-28", "not written yet; an Extension of your own can add its methods",
-            R2026_07_28, ("basic/versioning",)),
     NotDone("an extension cannot add kinds of questions to the client", "questions are those of the protocol: "
             "elicitation, sampling, roots", R2026_07_28, ("basic/patterns/mrtr",)),
     NotDone("stale answers are never served from the client's cache", "the page allows it, and does not ask for it",

@@ -54,6 +54,10 @@ class ReplyTransport(Transport):
         """
         return False
 
+    def is_heard(self) -> bool:
+        """Return True if the peer has a stream open on which a message that belongs to no request would come now."""
+        return False
+
     def given_up(self, id: RequestId) -> None:
         """Note that nobody waits for the answer to our request of this id any more. Never waits."""
 

@@ -367,11 +367,6 @@ def test_a_word_that_another_one_answers_is_named(word, heading, capsys):
     assert describe(word).get("asked") == (word if ": found under" in heading else None)
 
 
-@pytest.mark.parametrize("word", ["task", "tasks", "tasks/get", "tasks/list", "notifications/tasks/status"])
-def test_what_is_not_done_is_said_where_it_is_explained(word, capsys):
-    assert "explain --missing" in " ".join(here(capsys, "explain", word)[1].split())
-
-
 def test_no_word_leads_to_two_topics_and_none_leads_nowhere():
     seen = {}
     for topic in words.TOPICS:

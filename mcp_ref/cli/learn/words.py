@@ -7,7 +7,6 @@ page. Tests hold that nothing here names what is not there.
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
-_NO_TASKS = " This package has the messages and runs no tasks: explain --missing says why."
 
 METHODS: Dict[str, str] = {
     "initialize":
@@ -85,13 +84,12 @@ METHODS: Dict[str, str] = {
     "notifications/elicitation/complete":
         "The user is done at a page of URL mode; the client may repeat the request that needed it.",
     "tasks/get":
-        "The requestor asks for the state of a task: working, input_required, completed, failed or cancelled."
-        + _NO_TASKS,
-    "tasks/result": "The requestor asks for the result of a task, and waits for it." + _NO_TASKS,
-    "tasks/list": "The requestor asks for its tasks, page by page." + _NO_TASKS,
-    "tasks/cancel": "The requestor has a task cancelled that has not ended." + _NO_TASKS,
+        "The requestor asks for the state of a task: working, input_required, completed, failed or cancelled.",
+    "tasks/result": "The requestor asks for the result of a task, and waits for it.",
+    "tasks/list": "The requestor asks for its tasks, page by page.",
+    "tasks/cancel": "The requestor has a task cancelled that has not ended.",
     "notifications/tasks/status":
-        "The receiver reports the new state of a task. Requestors do not rely on it: they poll." + _NO_TASKS,
+        "The receiver reports the new state of a task. Requestors do not rely on it: they poll.",
 }
 """Method -> a paragraph."""
 
@@ -142,7 +140,7 @@ FEATURES: Dict[str, str] = {
     "sampling_tools": "A sampling request may offer tools to the model.",
     "sampling_context_capability": "includeContext other than none needs the capability sampling.context.",
     "tasks": "A request may run as a task: its answer is a task, whose state and result are asked for later. Since "
-        "2026-07-28 an extension takes its place." + _NO_TASKS,
+        "2026-07-28 an extension takes its place.",
     "pkce_announced":
         "A client asks an authorization server for a code only if its metadata announce PKCE "
         "(code_challenge_methods_supported).",

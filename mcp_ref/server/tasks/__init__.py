@@ -37,8 +37,8 @@ the lifetime                          what the client asks for, up to          `
                                       ``max_task_ttl``
 the result                            `tasks/result`, which waits              in `tasks/get`
 a tool that fails (``isError``)       failed                                   completed
-questions                             requests, on the stream of               in `tasks/get`, answered by
-                                      `tasks/result` (HTTP), or at once        `tasks/update`
+questions                             requests; over HTTP on the stream of     in `tasks/get`, answered by
+                                      `tasks/result` or of a GET               `tasks/update`
 a client that answers by an error     `PeerError` in the handler               cannot
 `tasks/cancel` of an ended task       -32602                                   acknowledged
 `tasks/list`                          where clients can be told apart          -32601

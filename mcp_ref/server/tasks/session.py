@@ -2,8 +2,8 @@
 `tasks/cancel` [2025-11-25 basic/utilities/tasks §Protocol Messages].
 
 Here the client decides: a call with ``task`` becomes one, where the tool allows it. `tasks/result` is a deferred
-request: it waits without a thread, and what belongs to the task goes on its stream. Over HTTP that is how a client
-hears of questions; elsewhere, where there is one stream for all, they are sent at once.
+request: it waits without a thread, and what belongs to the task goes on its stream. Over HTTP a client hears of
+questions there, or on a stream of its GET; elsewhere, where there is one stream for all, they are sent at once.
 """
 
 import threading
@@ -247,11 +247,14 @@ class SessionTasks:
     ) -> None:
         """Send the questions of a task that no client has been sent, or whose stream may be gone.
 
-        Over HTTP the stream is that of a `tasks/result`: without one nothing is sent until there is.
+        Over HTTP the stream is that of a `tasks/result`, or one that the client has opened by a GET; without any,
+        nothing is sent until there is one.
         """
         if stream is not None:
             connection = stream.connection
-        elif connection.replies is not None:
+        replies = connection.replies
+        heard = replies is None or replies.is_heard()
+        if stream is None and not heard:
             return
         about = None if stream is None else stream.incoming.id
         for key, asked in record.questions.items():
@@ -259,7 +262,8 @@ class SessionTasks:
                 sent = self._asked.setdefault(record.id, {})
                 before = sent.get(key)
                 alive = before is not None and before.connection is connection and not connection.closed
-                if alive and (before is None or before.about == about or connection.replies is None):
+                if alive and (before is None or before.about == about or replies is None
+                              or before.about is None and heard):
                     continue
                 question = sent[key] = _Question(connection, about)
             if before is not None and before.pending is not None:

@@ -164,6 +164,11 @@ class HttpSession(StreamGroup, ReplyTransport):
             stream = self._replies.get(id_key(about))
             return stream is not None and stream.poll(self._limits.stream_retry)
 
+    def is_heard(self) -> bool:
+        """Implement `ReplyTransport.is_heard`."""
+        with self.lock:
+            return any(stream.exchange is not None and not stream.exchange.gone for stream in self._listening)
+
     # What the endpoint asks for
 
     def expect(self, stream: ReplyStream) -> str:

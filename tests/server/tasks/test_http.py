@@ -43,6 +43,23 @@ def test_questions_come_on_the_stream_of_a_request_for_the_result():
         assert answer["result"]["_meta"][RELATED] == {"taskId": id}
 
 
+def test_questions_come_on_the_stream_of_a_get_where_one_is_open():
+    with Web(served(), capabilities=EVERYTHING) as web:
+        stream = web.get()
+        id = begun(web, "asks")
+        asked = stream.next()
+        while "id" not in asked:  # notifications of the status
+            asked = stream.next()
+        assert asked["params"]["message"] == "Who?"
+        waiting = web.ask(2, "tasks/result", {"taskId": id})
+        assert waiting.messages() == [], "it was heard, so it is not asked again"
+        web.respond(asked["id"], accept(name="Ada"))
+        sure = waiting.next()
+        assert sure["params"]["message"] == "Sure, Ada?"
+        web.respond(sure["id"], accept(sure=True))
+        assert text(waiting.answer()["result"]) == "Ada: True"
+
+
 @pytest.mark.spec("tasks.progress-token-lifetime")
 def test_what_belongs_to_a_task_goes_on_that_stream():
     server, go = Server("progress"), []
