@@ -7,6 +7,7 @@
     python3 -m mcp_ref read SERVER URI                 read a resource
     python3 -m mcp_ref prompt SERVER NAME code=x       get a prompt
     python3 -m mcp_ref complete SERVER REF NAME VALUE  ask for suggestions
+    python3 -m mcp_ref tasks wait SERVER ID            wait for a task of call --task; also: list, get, cancel, result
     python3 -m mcp_ref ping SERVER                     see how quickly it answers
     python3 -m mcp_ref trace -- CMD...                 record a session of others; --http LISTEN URL: over HTTP
     python3 -m mcp_ref demo                            all of it, with the wire visible
@@ -52,6 +53,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "prompts": (".use.servers", "list a server's prompts"),
     "prompt": (".use.servers", "get a prompt"),
     "complete": (".use.servers", "ask a server for suggestions while an argument is typed"),
+    "tasks": (".use.tasks", "list, get, wait for, cancel a task of a server, or show its result"),
     "ping": (".use.servers", "see how quickly a server answers"),
     "trace": (".judge.tracing", "record what a client and a server say to each other, whoever made them"),
     "demo": (".local", "start a small server, use it, and show the wire"),

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from typing import Any, Callable, Dict, List, NamedTuple, NoReturn
+from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Tuple
 
 from ..options import closest
 from .output import UsageError, say
@@ -19,6 +19,8 @@ class Command(NamedTuple):
     configure: Configure
     uses_server: bool = False
     """True if its first argument is a server, which may also come last, after ``--``."""
+    actions: Tuple[str, ...] = ()
+    """The words of which one stands before the server; it becomes the option ``action``."""
 
 
 Commands = Dict[str, Command]
@@ -53,6 +55,13 @@ class Parser(argparse.ArgumentParser):
 def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
     """Return the options of a command; ``json`` and ``live`` (true if a command came after ``--``) are always among
     them. Raises `UsageError`; SystemExit for --help."""
+    action = None
+    if command.actions and words[:1] not in (["--help"], ["-h"]):
+        if not words or words[0] not in command.actions:
+            raise UsageError("%s %s: what is to be done? Write one of these words first: %s" % (
+                program(), name, ", ".join(command.actions)))
+        action, words = words[0], words[1:]
+        name = "%s %s" % (name, action)
     head, tail = words, []
     if command.uses_server and "--" in words:
         at = words.index("--")
@@ -61,7 +70,7 @@ def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
             raise UsageError("after -- follows the command that starts the server")
     parser = Parser(prog="%s %s" % (program(), name), description=_sentence(summary), allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.set_defaults(json=False)
+    parser.set_defaults(json=False, action=action)
     command.configure(parser)
     if tail:
         head[0] = "server"  # a stand-in, so that what is positional keeps its place

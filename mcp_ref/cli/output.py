@@ -11,8 +11,9 @@ The table EXITS maps exceptions to exit codes.
 """
 
 import sys
-from typing import IO, Any, Dict, NamedTuple, Optional, Tuple, Type
+from typing import IO, Any, Dict, List, NamedTuple, Optional, Tuple, Type
 
+from ..codec import encode
 from ..diagnostics import INDENT
 from ..errors import (
     AuthError, ConnectFailed, ConnectionLost, HttpStatus, McpError, PeerError, ProtocolError, RequestTimeout,
@@ -44,6 +45,19 @@ def as_json(value: Any) -> str:
     import json
 
     return json.dumps(value, ensure_ascii=not _is_unicode(sys.stdout), indent=2)
+
+
+def show(options: Any, client: Any, result: Any, blocks: List[Any]) -> None:
+    """Print a result: all of it with ``--json``, else the text of its blocks, and other blocks as JSON."""
+    if options.json:
+        say_json(encode(result, client.revision))
+        return
+    for block in blocks:
+        text = getattr(block, "text", None)
+        if text is None:
+            say_json(encode(block, client.revision))
+        else:
+            say(text)
 
 
 def note(text: str) -> None:

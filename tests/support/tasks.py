@@ -8,6 +8,9 @@ The first look gets the first state, and the last state stays. No look waits: th
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
 
+from mcp_ref.peer.context import Route
+from mcp_ref.peer.extension import Extension
+from mcp_ref.protocol.tasks import ROWS
 from tests.support.conversation import BOUNDED
 from tests.support.scene import SILENT, Answer, Scene
 
@@ -68,6 +71,30 @@ class StatelessTasks(Scene):
     def given(self) -> List[Dict[str, Any]]:
         """The answers of each `tasks/update`."""
         return [params["inputResponses"] for params in self.params("tasks/update")]
+
+
+class Served(Extension):
+    """The server's side of one task of 2026-07-28, on any transport; the last state stays."""
+
+    identifier = EXTENSION
+    methods = ROWS
+
+    def __init__(self, *states: Dict[str, Any]) -> None:
+        self.states = list(states)
+
+    def adapt(self, role: Any, method: str, revision: Any, route: Route) -> Route:
+        """Each call becomes the task."""
+        if method != "tools/call":
+            return route
+        return Route(lambda context, params: dict(working(pollIntervalMs=0), resultType="task"))
+
+    def route(self, role: Any, method: str, revision: Any) -> Optional[Route]:
+        """Get, update, cancel."""
+        done = {"resultType": "complete"}
+        if method == "tasks/get":
+            return Route(lambda context, params: dict(
+                self.states.pop(0) if len(self.states) > 1 else self.states[0], **done))
+        return Route(lambda context, params: done)
 
 
 def kept(status: str = "working", message: Optional[str] = None, **more: Any) -> Dict[str, Any]:

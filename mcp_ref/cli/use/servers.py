@@ -26,7 +26,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 from ...codec import encode
 from ...errors import METHOD_NOT_FOUND, CapabilityMissing, PeerError, ProtocolError
 from ..command import Command, Commands
-from ..output import DONE, FAILED, UsageError, as_json, note, one_line, say, say_json
+from ..output import DONE, FAILED, UsageError, as_json, note, one_line, say, say_json, show
 from .connecting import connected, server_options
 from .schemas import prompt_signature, signature, word
 from .values import Typed, pairs_of, read_words, settled, texts_of
@@ -170,9 +170,13 @@ def _call(options: Any) -> int:
     given = read_words(options.arguments)
     with connected(options) as client:
         arguments = settled(given, _input_schema(client, options.name, given))
+        if options.task:
+            from .tasks import begin
+
+            return begin(options, client, arguments)
         result = options.asking.attempt(client, lambda: client.call_tool(
             options.name, arguments, progress=_progress, extend_on_progress=True))
-        _show(options, client, result, result.content)
+        show(options, client, result, result.content)
         return FAILED if result.is_error else DONE
 
 
@@ -193,7 +197,7 @@ def _read(options: Any) -> int:
     with connected(options) as client:
         result = options.asking.attempt(client, lambda: client.read_resource(
             options.uri, progress=_progress, extend_on_progress=True))
-        _show(options, client, result, result.contents)
+        show(options, client, result, result.contents)
     return DONE
 
 
@@ -203,11 +207,11 @@ def _prompt(options: Any) -> int:
         result = options.asking.attempt(client, lambda: client.get_prompt(
             options.name, arguments, progress=_progress, extend_on_progress=True))
         if options.json or not result.messages:
-            _show(options, client, result, [])
+            show(options, client, result, [])
             return DONE
         for message in result.messages:
             say("# " + message.role)
-            _show(options, client, None, [message.content])
+            show(options, client, None, [message.content])
     return DONE
 
 
@@ -255,19 +259,6 @@ def _ping(options: Any) -> int:
     return DONE
 
 
-def _show(options: Any, client: Any, result: Any, blocks: List[Any]) -> None:
-    """Print a result: all of it with ``--json``, else the text of its blocks, and other blocks as JSON."""
-    if options.json:
-        say_json(encode(result, client.revision))
-        return
-    for block in blocks:
-        text = getattr(block, "text", None)
-        if text is None:
-            say_json(encode(block, client.revision))
-        else:
-            say(text)
-
-
 def _progress(value: float, total: Optional[float], message: Optional[str]) -> None:
     share = "%g/%g" % (value, total) if total is not None else "%g" % value
     note(one_line("... %s %s" % (share, message or "")))
@@ -288,6 +279,8 @@ def _lists(name: str, shows: str) -> Callable[[argparse.ArgumentParser], None]:
 def _call_options(parser: argparse.ArgumentParser) -> None:
     server_options(parser)
     parser.add_argument("name", help="the tool")
+    parser.add_argument("--task", action="store_true",
+                        help="begin a task, show its id, and do not wait; see the command tasks")
     _arguments(parser)
 
 

@@ -126,7 +126,7 @@ class HandshakeTask(ToolTask):
     def _take(self, told: Dict[str, Any]) -> None:
         state = self._read(TaskMessage, told, "task")
         with self._lock:
-            if not self._note(state, state.ttl, state.poll_interval):
+            if not self._note(told, state, state.ttl, state.poll_interval):
                 return
             # [2025-11-25 basic/utilities/tasks §Input Required Status] SHOULD
             self._wants_result = self._wants_result or self.done or self.status == INPUT_REQUIRED

@@ -55,7 +55,7 @@ class StatelessTask(ToolTask):
         task = cls(client, id if isinstance(id, str) else "", tool, manual, progress)
         state = task._read(TaskCreated, result, "result")
         with task._lock:
-            task._note(state, state.ttl_ms, state.poll_interval_ms)
+            task._note(result, state, state.ttl_ms, state.poll_interval_ms)
             if task.status != WORKING:  # what belongs to its status is not here: a look brings it
                 task.status, task._due = WORKING, 0.0
         return task
@@ -116,7 +116,7 @@ class StatelessTask(ToolTask):
     def _take(self, told: Dict[str, Any]) -> None:
         state = self._read(DetailedTask, told, "task")
         with self._lock:
-            if not self._note(state, state.ttl_ms, state.poll_interval_ms):
+            if not self._note(told, state, state.ttl_ms, state.poll_interval_ms):
                 return
             asked = told["inputRequests"] if self.status == INPUT_REQUIRED else {}
             self.questions = {key: asked[key] for key in asked if key not in self._answered}
@@ -124,7 +124,8 @@ class StatelessTask(ToolTask):
                 self._outcome = state.result
             elif self.status == FAILED:
                 error = state.error
-                self._failure = PeerError(error.code, error.message, error.data, CALL_TOOL, self.id or "")
+                data = told["error"].get("data")
+                self._failure = PeerError(error.code, error.message, data, CALL_TOOL, self.id or "")
         kind = COMPLETE if self._outcome is None else self._outcome.get("resultType", COMPLETE)
         if kind != COMPLETE:
             raise PeerProtocolError("the result of task %s is of type %s, and not complete" % (

@@ -73,6 +73,8 @@ class ToolTask:
         """The seconds between two looks that the server wishes; None: it does not say."""
         self.questions: Mapping[str, Any] = {}
         """The requests of the server that are to be answered, as on the wire, by key (2026-07-28)."""
+        self.state: Mapping[str, Any] = {}
+        """All that the server said last, as on the wire; {} where it has answered at once."""
         self.immediate_response: Optional[str] = None
         self._client = client
         self._manual = manual
@@ -337,14 +339,16 @@ class ToolTask:
         except DecodeError as error:
             raise PeerProtocolError("the state of a task: %s" % error) from None
 
-    def _note(self, state: Any, ttl: Optional[int], interval: Optional[int]) -> bool:
-        """Note what all states have; False for one that comes after the last. Call it under the lock."""
+    def _note(self, told: Dict[str, Any], state: Any, ttl: Optional[int], interval: Optional[int]) -> bool:
+        """Note what all states have; ``told``: the same as it came. False for one that comes after the last. Call it
+        under the lock."""
         if state.task_id != self.id:
             raise PeerProtocolError("asked for task %s, and got %s" % (shown(self.id or ""), shown(state.task_id)))
         if self.done:
             return False  # [2025-11-25 basic/utilities/tasks §Task Status Lifecycle]: it is not left any more
         if state.status != self.status or not self.created_at:
             self._log(state.status)
+        self.state = told
         self.message, self.created_at, self.last_updated_at = (
             state.status_message, state.created_at, state.last_updated_at)
         self.ttl = None if ttl is None else ttl / 1000.0

@@ -5,20 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_ref.client import Extension, MainThreadQueue, Route, connect
+from mcp_ref.client import Extension, MainThreadQueue, connect
 from mcp_ref.client.tasks.task import ToolTask
 from mcp_ref.errors import (
     AnswerLost, HttpStatus, InputUnavailable, LocalProtocolError, PeerError, PeerProtocolError, RequestCancelled,
     RequestTimeout,
 )
-from mcp_ref.protocol.tasks import ROWS
 from mcp_ref.server import Server
 from tests.support import clocks
 from tests.support.scene import SILENT, Failure, Scene
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually, in_thread
 from tests.support.tasks import (
-    AT_ONCE, EXTENSION, ID, StatelessTasks, asking, completed, failed, working,
+    AT_ONCE, EXTENSION, ID, Served, StatelessTasks, asking, completed, failed, working,
 )
 
 NAMED = {"action": "accept", "content": {"name": "Ada"}}
@@ -486,30 +485,11 @@ def test_a_task_of_which_the_server_tells_is_rarely_looked_at(agreed, interval):
 # -- Over HTTP ---------------------------------------------------------------------------------
 
 
-class Served(Extension):
-    """The server's side of one task that is over at the first look, and asks before."""
-
-    identifier = EXTENSION
-    methods = ROWS
-
-    def __init__(self):
-        self.states = [working(pollIntervalMs=0), asking("a"), completed("yes")]
-
-    def adapt(self, role, method, revision, route):
-        if method != "tools/call":
-            return route
-        return Route(lambda context, params: dict(working(pollIntervalMs=0), resultType="task"))
-
-    def route(self, role, method, revision):
-        if method == "tasks/get":
-            return Route(lambda context, params: dict(self.states.pop(0), resultType="complete"))
-        return Route(lambda context, params: {"resultType": "complete"})
-
-
 @pytest.mark.spec("tasks-ext.http-name-header-is-task-id")
 def test_over_http_each_request_about_a_task_names_it_in_its_head(tmp_path):
     """The server compares, and would answer -32020."""
-    server, seen = Server("x", extensions=[Served()]), tmp_path / "trace.jsonl"
+    states, seen = (working(pollIntervalMs=0), asking("a"), completed("yes")), tmp_path / "trace.jsonl"
+    server = Server("x", extensions=[Served(*states)])
     server.tool(name="t")(lambda: "never")
     with server.listen("http://127.0.0.1:0/mcp") as listener:
         with connect(listener.address, limits=AT_ONCE, trace=str(seen),
