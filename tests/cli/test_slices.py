@@ -172,6 +172,8 @@ for era in ("modern", "2024-11-05"):
         assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
         future = client.submit_tool("add", {"a": 2, "b": 2})
         assert isinstance(future, RequestFuture) and future.result(10).text == "4"
+        task = client.start_tool("add", {"a": 3, "b": 2})
+        assert isinstance(task, ToolTask) and task.result(10).text == "5"
         assert [tool.name for tool in client.tools()][0] == "echo" and client.read_resource("greeting://you").text
         try:
             client.read_resource("nothing://here")

@@ -30,6 +30,8 @@ class User:
     def fill_in(self, params: Any, context: Any) -> Dict[str, Any]:
         """The user, in front of a form: gives what is required, and one thing more."""
         self.asked.append(params)
+        if "interpretation" in params.requested_schema.properties:
+            return {"interpretation": "technical"}
         return {"name": "Ada", "integer": 7}
 
     def follow(self, request: Any, context: Any) -> bool:
@@ -49,6 +51,21 @@ def walk(client: Any, user: User, steps: Steps, cancelling: bool = True) -> None
     completions(client, steps)
     told(client, user, steps)
     asked(client, user, steps)
+    if "tasks" in client.server_capabilities:
+        tasks(client, user, steps)
+
+
+def tasks(client: Any, user: User, steps: Steps) -> None:
+    """A tool that must be called as a task, and asks the user while it works; one is cancelled."""
+    tool, told = "simulate-research-query", []
+    report = client.call_tool(tool, {"topic": "tides", "ambiguous": True}, timeout=SECONDS,
+                              progress=lambda value, total, message: told.append(message))
+    expect("tides (technical)" in report.text and told, "a task that asks", report, told)
+    task = client.start_tool(tool, {"topic": "tides"}, ttl=60)
+    expect(task.id in [each.task_id for each in client.list_tasks().tasks], "the list of tasks")
+    task.cancel()
+    expect(task.wait(SECONDS) and task.status == "cancelled", "a cancelled task", task)
+    steps.done("tasks")
 
 
 def lists(client: Any, steps: Steps) -> None:
