@@ -159,7 +159,8 @@ class Checker:
         if connection.closed is None:
             connection.closed = connection.last_time = event.time
             connection.closed_by = event.direction
-            self._over(connection)
+            if not connection.http:  # the DELETE and ends of exchanges may follow
+                self._over(connection)
 
     def _over(self, connection: Connection) -> None:
         if not connection.state(_Finished).done:
@@ -355,7 +356,7 @@ class Checker:
                 exchange.received_count += 1
         if not replayed:
             self._said(message)
-        if message.sse is not None and exchange is not None:
+        if message.sse is not None and exchange is not None and (batch is None or batch[0] == batch[1] - 1):
             seen = SseEvent(exchange, event, message.sse, None)
             seen.message = message
             self._streamed(seen)
@@ -363,22 +364,27 @@ class Checker:
 
     def _said(self, message: Message) -> None:
         connection = message.connection
+        method = "" if course.is_astray(message) else message.method  # rules of a method are about its own party
+        if course.is_ambiguous(message):
+            course.follow(message)
+            return
         if message.kind == observed.NOISE:
             connection.noise[message.sender] += 1
             if len(self.noise) < _NOISE:
                 self.noise.append(message)
         else:
-            self._judge(rules.MESSAGE, message.method, message.revision, message, connection)
-            for moment in course.questions(message):
-                self._judge(moment, message.method, message.revision, message, connection)
+            self._judge(rules.MESSAGE, method, message.revision, message, connection)
+            for moment in course.questions(message) if method == message.method else ():
+                self._judge(moment, method, message.revision, message, connection)
             if course.is_of_task(message):
-                self._judge(rules.TASKED, message.method, message.revision, message, connection)
-        self._judge(message.kind, message.method, message.revision, message, connection)
+                self._judge(rules.TASKED, method, message.revision, message, connection)
+        self._judge(message.kind, method, message.revision, message, connection)
         course.follow(message)
 
     def _relate(self, message: Message) -> None:
         """Find the request, the session and the revision of a message, before it is judged."""
         connection, kind = message.connection, message.kind
+        own = message.exchange.request if message.exchange is not None and message.sender == SERVER else None
         if kind == observed.REQUEST:
             if message.exchange is not None and message.sender == CLIENT:
                 course.settle(message, message.exchange)
@@ -388,7 +394,6 @@ class Checker:
             connection.pending[message.sender][key] = message
         elif kind in (observed.RESULT, observed.ERROR) and message.id is not None:
             key, asker = self._key(message, message.id), message.receiver
-            own = message.exchange.request if message.exchange is not None and message.sender == SERVER else None
             if own is not None and id_key(own.id) == id_key(message.id):
                 message.request = own
                 message.again = own.answer is not None
@@ -403,6 +408,8 @@ class Checker:
                 connection.answered[asker][key] = message.request
         if message.method == "notifications/cancelled" and kind in (observed.REQUEST, observed.NOTIFICATION):
             key = self._key(message, message.params.get("requestId"))
+            if own is not None and own.method == "subscriptions/listen" and id_key(own.id) == key[0]:
+                message.request = own  # another client may have one with this id
             for party in (message.sender, message.receiver):
                 message.request = message.request or connection.pending[party].get(key) or (
                     connection.answered[party].get(key))

@@ -3,8 +3,10 @@
 `mcp_ref.checker.checker` asks for each message; what is judged is not decided here.
 """
 
+from functools import lru_cache
 from typing import Any, Dict, Optional, Tuple
 
+from ..methods import known_since, lookup
 from ..revisions import LATEST_HANDSHAKE, NAMES, Revision, revision
 from ..wiretrace import CLIENT, SERVER
 from . import observed, rules
@@ -95,6 +97,28 @@ def _named(message: Message) -> None:
         message.connection.sessions[id] = message.connection.latest = message.session
         message.connection.live += 1
         message.connection.default = Session(message.connection)
+
+
+def is_ambiguous(message: Message) -> bool:
+    """Return True for a response to one of two requests that had the same id at one time: nobody knows to which."""
+    asked = message.request if message.kind in (observed.RESULT, observed.ERROR) else None
+    own = message.exchange.request if message.exchange is not None and message.sender == SERVER else None
+    return asked is not None and asked.pending is not None and asked is not own
+
+
+def is_astray(message: Message) -> bool:
+    """Return True for a request or a notification of the wrong party, and for a response to such a request."""
+    asked = message.request if message.kind in (observed.RESULT, observed.ERROR) else message
+    return asked is not None and _sender(message.method) not in (asked.sender, "both")
+
+
+@lru_cache(maxsize=1024)
+def _sender(method: str) -> str:
+    """Return the party that sends a method: client or server; both, if either does in some revision, or it is unknown.
+    """
+    rows = [lookup(method, revision) for revision in known_since(method)]
+    senders = {row.sender for row in rows if row is not None}
+    return senders.pop() if len(senders) == 1 else "both"
 
 
 def questions(message: Message) -> Tuple[str, ...]:

@@ -5,6 +5,7 @@ the others name it (`Finding.cause`) and are not counted.
 """
 
 import re
+from functools import lru_cache
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from ..methods import known_since
@@ -106,7 +107,6 @@ class Verdicts:
         self.fresh: List[Finding] = []
         """The findings since the list was replaced, kept or not."""
         self._rules = list(rules.load().values())
-        self._observers = list(rules.OBSERVERS)
         self._tables: Dict[Tuple[str, str, Optional[int], bool], Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]] = {}
         self._kept: Dict[Tuple[str, str], int] = {}
         self._faults: Dict[Tuple[str, str], Dict[str, int]] = {}
@@ -172,11 +172,10 @@ class Verdicts:
     def _table(
         self, moment: str, method: str, rank: Optional[int], beside: bool,
     ) -> Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]:
-        if method and not known_since(method) and len(self._tables) > self._bounds.entries:
+        known = not method or bool(known_since(method))
+        if not known and len(self._tables) > self._bounds.entries:
             self._tables.clear()  # a peer that makes up methods
-        asked = rules.matching(self._rules, moment, method, rank, beside)
-        return (tuple(row for row in asked if row.needs <= self._recorded),
-                tuple(rules.matching(self._observers, moment, method, rank)))
+        return _asked(moment, method if known else "unknown", rank, beside, self._recorded)
 
     @staticmethod
     def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:
@@ -256,6 +255,16 @@ class Verdicts:
                     if other.rule.id != finding.rule.id:
                         return other  # type: ignore[no-any-return]
         return None
+
+
+@lru_cache(maxsize=4096)
+def _asked(
+    moment: str, method: str, rank: Optional[int], beside: bool, recorded: FrozenSet[str],
+) -> Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]:
+    """Return the rules and the observers of one moment, for all checkers."""
+    found = rules.matching(rules.load().values(), moment, method, rank, beside)
+    return (tuple(row for row in found if row.needs <= recorded),
+            tuple(rules.matching(rules.OBSERVERS, moment, method, rank)))
 
 
 def _without_rings(broken: List[Finding], causes: List[Optional[Finding]]) -> List[Optional[Finding]]:

@@ -42,6 +42,11 @@ def accepts(value: str, wanted: str) -> bool:
     return False
 
 
+def is_repeated(exchange: Exchange, name: str) -> bool:
+    """Return True if a request has several header fields of a name: what they say together is nobody's word."""
+    return sum(each.lower() == name.lower() for each, _ in exchange.fields) > 1
+
+
 def is_plain(text: str) -> bool:
     """Return True if a text can stand in a header field as it is [2026-07-28 basic/transports/streamable-http §Value
     Encoding]."""

@@ -9,7 +9,7 @@ from ...observed import Exchange
 from ...rules import END, HEAD, KEPT, RESPONSE, Broken, CannotTell, Verdict, observe, rule
 from .auth_flow import (
     RESOURCE_METADATA, address, asks, candidates, flow_of, host_of, is_discovery, is_resource_metadata, metadata, plain,
-    registration, token_of,
+    registration,
 )
 
 UNDECIDED: Dict[str, str] = {}
@@ -189,11 +189,12 @@ def path_before_root(exchange: Exchange) -> Verdict:
     places = _well_known(flow.challenged) if flow.challenged else []
     if flow.challenge is None or "resource_metadata" in flow.challenge.parameters or len(places) < 2:
         return None
-    if address(exchange) == places[0]:
+    if address(exchange).rstrip("/") == places[0]:
         return KEPT
     if address(exchange) != places[1]:
         return None
-    return KEPT if places[0] in flow.tried else Broken("the root before the path", "target")
+    tried = any(place in flow.tried for place in (places[0], places[0] + "/"))
+    return KEPT if tried else Broken("the root before the path", "target")
 
 
 @rule("auth.prm-client", on=HEAD, beside=True, needs="http documents start", scene=challenged("2025-11-25") + """
@@ -242,7 +243,7 @@ class Refusals:
 """ % _PRM, reading="a request that is refused five times in a minute, with nothing else between, is not responded to")
 def responds(exchange: Exchange) -> Verdict:
     """A client that gets a 401 does something else than send the same request again."""
-    if not is_challenge(exchange) or token_of(exchange) is not None:
+    if not is_challenge(exchange) or exchange.header("authorization") is not None:
         return None
     seen = exchange.connection.state(Refusals)
     if seen.what != _what(exchange) or exchange.opened - seen.since > HOT:
@@ -259,7 +260,7 @@ def _what(exchange: Exchange) -> Tuple[str, str, str]:
 def note_refusal(exchange: Exchange) -> None:
     """Count refusals of the same request; anything else begins anew."""
     seen = exchange.connection.state(Refusals)
-    if not is_challenge(exchange) or token_of(exchange) is not None:
+    if not is_challenge(exchange) or exchange.header("authorization") is not None:
         seen.what, seen.count = None, 0
     elif seen.what == _what(exchange) and exchange.opened - seen.since <= HOT:
         seen.count += 1

@@ -290,6 +290,8 @@ def has_id(exchange: Exchange) -> Verdict:
     found = asks(exchange)
     if not found or exchange.sent:
         return None
+    if found.get("assertion"):
+        return None  # it says itself who asks [RFC 7521 §4.1]
     if found.get("client_id") or exchange.header("authorization") or found.get("client_assertion"):
         return KEPT
     return Broken("a request without an id", "client_id")

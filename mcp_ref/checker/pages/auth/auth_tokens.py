@@ -61,6 +61,8 @@ def sent_as_bearer(exchange: Exchange) -> Verdict:
     if elsewhere is not None:
         return Broken("a token there", elsewhere[:60])
     value = exchange.header("authorization") or ""
+    if value[:5].lower() == "dpop " and exchange.header("dpop") is not None:
+        return None  # a token that is bound to a key [RFC 9449 §7.1]
     if _is_issued(flow, value) and value[:7].lower() != "bearer ":
         return Broken("the token without Bearer", "Authorization")
     return KEPT if token_of(exchange) is not None else None

@@ -56,12 +56,16 @@ def receive(message: Message) -> Verdict:
     if batch is None or message.kind != ERROR or message.id is not None or (
             message.error.get("code") not in _REFUSED):
         return None
-    if not batch or any(each.kind in (ODD, NOISE) or (each.kind == REQUEST and type(each.id) not in (str, int))
+    if not batch or any(each.kind in (ODD, NOISE) or each.reused or (
+            each.kind == REQUEST and type(each.id) not in (str, int))
                         for each in batch) or _mixed(batch) or len(batch) > _LONG or any(
             each.method == INITIALIZE for each in batch):
         return CannotTell("whether the batch was refused for what is wrong with it")
     if message.exchange is not batch.exchange and batch.exchange is not None:
         return None
+    if batch.exchange is not None and (batch.exchange.status not in (200, 400) or (
+            batch.exchange.header("mcp-session-id") is None and message.connection.latest is not None)):
+        return CannotTell("whether it was refused for its header fields")
     return Broken("the error %d for a batch of %d messages" % (message.error["code"], len(batch)))
 
 

@@ -235,6 +235,8 @@ def _unknown(message: Message) -> Verdict:
             return CannotTell("what of the messages that are none was a request")
         if exchange is not None and connection.transport != "http+sse":
             return CannotTell("the request: it may have come on another connection")
+    if message.kind == ERROR and _is_plain(message.id) and (asker, message.id) in connection.state(Faults).ids:
+        return None  # about a message that is no request, and has an id
     return Broken("no request has the id %s" % shown(message.id) if message.id is not None else "no id", "id")
 
 

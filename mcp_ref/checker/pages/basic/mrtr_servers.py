@@ -99,11 +99,13 @@ def binds(message: Message) -> Verdict:
 
 
 def _malformed(message: Message) -> bool:
-    """Return whether the answers of the request are no object of objects."""
+    """Return whether the answers of the request are no object, or one to a question is none: others are ignored."""
     if message.request is None or message.method not in ATTEMPTS:
         return False
     given: Any = message.request.params.get("inputResponses", {})
-    return not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values())
+    found = _round(message)
+    asked = found.questions if found is not None else {}
+    return not isinstance(given, dict) or not all(isinstance(given.get(key, {}), dict) for key in asked)
 
 
 @rule("mrtr.validate-responses", on=OUTCOME, party=SERVER,

@@ -4,7 +4,7 @@ Warning], [2025-03-26..2025-11-25 basic/transports §Listening for Messages from
 from typing import Any, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
-from ...httpfacts import accepts, is_local, is_streamable, split, text_of
+from ...httpfacts import accepts, is_local, is_repeated, is_streamable, split, text_of
 from ...observed import Exchange
 from ...rules import END, HEAD, KEPT, RESPONSE, Broken, CannotTell, Verdict, observe, rule
 from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern
@@ -77,7 +77,7 @@ def origin_forbidden(exchange: Exchange) -> Verdict:
         return KEPT
     if _served(exchange) and not _is_origin(origin):
         return Broken("%s was served, and is no origin" % origin[:60], "Origin")
-    if 400 <= status < 500 and "origin" in said(exchange):
+    if 400 <= status < 500 and "origin" in said(exchange) and not is_repeated(exchange, "origin"):
         return Broken("an origin was refused by %d" % status, "Origin")
     return None
 
@@ -152,6 +152,20 @@ def get_accepts(exchange: Exchange) -> Verdict:
     return KEPT if accepts(value, "text/event-stream") else Broken("Accept: %s" % (value[:80] or "(none)"), "Accept")
 
 
+class Taken:
+    """The paths at which a POST of a connection was accepted."""
+
+    def __init__(self) -> None:
+        self.paths: "Forgetful[str, None]" = Forgetful(Bounds().entries)
+
+
+@observe(on=RESPONSE)
+def note_taken(exchange: Exchange) -> None:
+    """Note where the endpoint is."""
+    if exchange.method == "POST" and _served(exchange) and exchange.path not in exchange.connection.state(Taken).paths:
+        exchange.connection.state(Taken).paths[exchange.path] = None
+
+
 @rule("http.get-sse-or-405", on=RESPONSE, needs="http", scene="""
     on http 2025-06-18
     C [3] GET /mcp {"Accept": "text/event-stream"}
@@ -167,6 +181,8 @@ def get_streams(exchange: Exchange) -> Verdict:
         return KEPT
     if _served(exchange):
         return Broken("%d with %s" % (exchange.status, exchange.media_type[:60] or "no media type"), "Content-Type")
+    if exchange.status == 404 and exchange.path not in exchange.connection.state(Taken).paths:
+        return CannotTell("whether the endpoint is at this path")
     if exchange.status == 501 or exchange.status == 404 and exchange.header("mcp-session-id") is None:
         return "%d to a GET" % exchange.status
     return CannotTell("why a GET was refused by %d" % exchange.status) if exchange.status == 409 else None

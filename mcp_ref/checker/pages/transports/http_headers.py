@@ -5,7 +5,7 @@ import re
 from typing import Any, List, NamedTuple, Optional
 
 from ....revisions import NAMES
-from ...httpfacts import decoded, is_plain, is_sentinel, is_streamable, mask_of
+from ...httpfacts import decoded, is_plain, is_repeated, is_sentinel, is_streamable, mask_of
 from ...observed import ERROR, META_REVISION, REQUEST, RESULT, Exchange, Message
 from ...rules import HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, rule
 from .http_endpoint import is_get
@@ -376,6 +376,7 @@ def any_case(message: Message) -> Verdict:
     names = [name for name, _ in asked.exchange.fields if name.lower() in ("mcp-method", "mcp-name")
              or name.lower() == VERSION.lower()]
     odd = [name for name in names if name not in _USUAL]
-    if not odd or asked.exchange.header("mcp-protocol-version") is None or asked.method == "tools/call":
+    if not odd or asked.exchange.header("mcp-protocol-version") is None or asked.method == "tools/call" or any(
+            is_repeated(asked.exchange, name) for name in names):
         return None  # a call may have other fields that do not fit
     return KEPT if message.kind == RESULT else Broken("refused though %s fits" % odd[0], odd[0])

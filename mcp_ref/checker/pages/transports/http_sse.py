@@ -25,6 +25,11 @@ def _is_stream(exchange: Exchange) -> bool:
     return exchange.connection.transport == "http+sse" and exchange.method == "GET"
 
 
+def _target(exchange: Exchange) -> str:
+    """Return path and query of a request."""
+    return exchange.path + ("?" + exchange.query if exchange.query else "")
+
+
 def _address(seen: SseEvent) -> Optional[str]:
     """Return path and query of the address in an ``endpoint`` event; None if it is no address."""
     data = (seen.data or "").strip()
@@ -93,6 +98,9 @@ def takes_posts(exchange: Exchange) -> Verdict:
     if stream is None or exchange.status is None:
         return None
     if exchange.status in (404, 405, 501):
+        if exchange.header("authorization") != stream.header("authorization") or _target(exchange) not in (
+                exchange.connection.state(Announced).targets):
+            return CannotTell("whether the stream is of this client")
         open_still = stream.ended is None
         return "%d to a POST" % exchange.status if open_still else CannotTell("whether the stream is open")
     return KEPT if exchange.status // 100 == 2 else None
@@ -112,8 +120,7 @@ def posts_there(message: Message) -> Verdict:
     if exchange.method != "POST":
         return "a message by %s" % exchange.method[:20]
     announced = message.connection.state(Announced)
-    target = exchange.path + ("?" + exchange.query if exchange.query else "")
-    if target in announced.targets:
+    if _target(exchange) in announced.targets:
         return KEPT
     if exchange.path in announced.paths:
         return CannotTell("what the queries of masked addresses are")
