@@ -380,6 +380,8 @@ def test_a_listener_is_cut_off_when_its_token_expires_and_no_other_request() -> 
             announce(door.server, "one")
             long.wait(lambda: b"list_changed" in long.raw)
             assert short.finished and b"list_changed" not in short.raw and not long.finished
+            assert [(each["method"], each["params"]["requestId"]) for each in short.messages()[1:]] == [
+                ("notifications/cancelled", 7)], "the client is told, and gets no result"
         assert said(running.get().message) == "done"
 
 

@@ -32,9 +32,9 @@ from ...errors import (
     UNSUPPORTED_PROTOCOL_VERSION, RpcError,
 )
 from ...http11.message import Exchange
-from ...jsonrpc import Error, Request, encode
+from ...jsonrpc import Error, Notification, Request, RequestId, encode
 from ...limits import Limits
-from ...methods import CALL_TOOL, LISTEN
+from ...methods import CALL_TOOL, CANCELLED, LISTEN
 from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
 from ...protocol.streamable_http.refusals import mismatch
@@ -103,8 +103,10 @@ class StatelessTransport(ReplyTransport):
                 self._clients.leave(about.client)
             if message is not None:
                 about.answer(message)
-            elif not about.gone:
-                _cut(about)  # the request was cancelled, and not by the client: the connection ends
+            elif not about.gone:  # the request was cancelled, and not by the client: the connection ends
+                if about.listens:
+                    about.send(_torn_down(about.request_id))
+                _cut(about)
 
     # What the endpoint asks for
 
@@ -140,6 +142,12 @@ class StatelessTransport(ReplyTransport):
 def _cut(reply: ReplyStream) -> None:
     """End a reply without an answer; a client that has received nothing yet is told."""
     reply.cut(503, encode(Error(reply.request_id, INTERNAL_ERROR, "The server is shutting down")))
+
+
+def _torn_down(id: RequestId) -> bytes:
+    """Return what a client is told whose listening stream ends here [2026-07-28 basic/patterns/cancellation] MUST."""
+    return encode(Notification(CANCELLED, {
+        "requestId": id, "reason": "the server ends the subscription", "_meta": {envelope.SUBSCRIPTION: id}}))
 
 
 class Stateless(Posted):
