@@ -488,6 +488,7 @@ def test_tap_shows_what_is_sent_and_received() -> None:
         ("client", "message", [1]),
         ("server", "message", {"id": 1, "result": {}}),
         ("server", "finding", "refused: message of 62 bytes exceeds max_message_bytes (50)"),
+        ("", "gap", "a message that was refused: message of 62 bytes exceeds max_message_bytes (50)"),
         ("server", "message", "noise"),
         ("server", "close", "the peer closed the connection"),
     ]

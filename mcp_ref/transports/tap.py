@@ -12,7 +12,7 @@ from ..deadline import Deadline
 from ..diagnostics.usercode import shown_error
 from ..errors import TransportError
 from ..jsonrpc import RequestId
-from ..wiretrace import CLIENT, CLOSE, OPEN, PROCESS, SERVER, STDERR, Trace
+from ..wiretrace import CLIENT, CLOSE, GAP, OPEN, PROCESS, SERVER, STDERR, Trace
 from .base import Failed, Finding, Received, Transport
 from .exchanges import Outgoing, Unanswered
 from .forwarding import Forwarding
@@ -169,6 +169,8 @@ class Tap(Forwarding):
                     self._note("no answer to request %r: %s" % (item.id, item.error))
             else:
                 self._note("refused: %s" % item, self.peer)
+                if self._tells:
+                    self.trace.tell(GAP, note="a message that was refused: %s" % item, connection=self._connection)
         return items
 
     def write(self, messages: Sequence[bytes]) -> None:
