@@ -9,7 +9,8 @@
 
 `checker` takes the events, `course` follows the conversation, `observed` is what is known of it, `rules` says what a
 rule is, `pages` has the rules, `findings` asks them and finds causes, `scenes` makes traces of short texts, `report`
-and `formats` tell what was found.
+and `formats` tell what was found. `live` is for tests of a client or a server: ``with checked() as trace`` fails if one
+of them breaks a rule.
 """
 
 from typing import Any, Iterable, List, Union
@@ -18,9 +19,13 @@ from ..wiretrace import Event, read
 from .bounds import Bounds
 from .checker import Checker
 from .findings import Finding
+from .live import CheckedTrace, RulesBroken, checked
 from .rules import KEPT, Broken, CannotTell, Rule
 
-__all__ = ["Bounds", "Broken", "CannotTell", "Checker", "Finding", "KEPT", "Rule", "check"]
+__all__ = [
+    "Bounds", "Broken", "CannotTell", "CheckedTrace", "Checker", "Finding", "KEPT", "Rule", "RulesBroken", "check",
+    "checked",
+]
 
 
 def check(trace: Union[str, Iterable[Event], Any], bounds: Bounds = Bounds()) -> List[Finding]:
