@@ -7,6 +7,20 @@ something in C holds the interpreter. The same holds for the interpreter's end, 
 Leaks: after each test that passed, no thread that can keep the process alive (or that belongs to the library), no open
 file descriptor and no child process may be there that was not there before. What ends by itself has two seconds.
 
+Rules: what our side does on each connection and each HTTP endpoint of this process is judged by the checker
+(`tests.support.judged`) and by the official schema (`tests.support.schema_tap`). A test that breaks a rule on purpose
+names it, ``@pytest.mark.sends_illegal("progress.token-active", why="...")``, "schema.json" for what the schema
+refuses; or ``rules=`` a function of the arguments of the case. A rule that is named has to be broken. What rides along:
+
+- clients over whatever transport, HTTP with its exchanges, documents and tokens included (as long as they are opened
+  as a `Client`); servers on pipes, sockets and in memory; every `Endpoint` and `SseEndpoint`, under whatever engine.
+- A child process, by what it writes to the client of the test. A trace that the test makes itself is read.
+
+What does not: the peers that tests write by hand, findings that follow from a fault of theirs, recommendations
+(SHOULD); parts that a test uses alone (a channel, a fetcher, a splitter); bodies of more than 4 MiB that an endpoint
+gets; what other processes serve over HTTP; the fuzzer, whose peers send anything at any time ("*"); and whatever goes
+on after the test. Of a connection that a wider fixture has made the end is not judged.
+
 `--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all tests;
 `--only-ids FILE` the tests that a JSON file lists. `--journal FILE` keeps what fails, for `tests/tools/steady.py`.
 """
@@ -257,26 +271,40 @@ def _forget_raised() -> None:
         places.reset()
 
 
-# --- every frame we send is legal -------------------------------------------------------------------------------------
+# --- whatever we send is legal ----------------------------------------------------------------------------------------
 
-def _tapped() -> List[str]:
-    """Have the official schema judge what each connection of this process sends from now on; where findings go."""
+def _judges() -> Optional[Callable[[], Dict[str, List[str]]]]:
+    """Have what this process does from now on judged; the function that says at the end which rules were broken."""
     if not os.path.isdir(os.path.join(os.path.dirname(__file__), "support")):
-        return []  # a copy of this file, where `tests/meta/test_conftest.py` tries it
+        return None  # a copy of this file, where `tests/meta/test_conftest.py` tries it
+    from tests.support.judged import SCHEMA, broken
     from tests.support.schema_tap import listen
 
-    return listen()
+    refused = listen()
+    return lambda: {**({SCHEMA: refused} if refused else {}), **broken()}
+
+
+def _named(item: Any) -> Set[str]:
+    """The rules that a test says it breaks."""
+    names: Set[str] = set()
+    for marker in item.iter_markers("sends_illegal"):
+        names.update(marker.args)
+        if "rules" in marker.kwargs:
+            names.update(marker.kwargs["rules"](**item.callspec.params))
+    return names
 
 
 @pytest.fixture(autouse=True)
 def _judged() -> Iterator[None]:
     """Every test gets this. It is one, and asks for none, since each fixture costs more than what it does here."""
     _forget_raised()
-    item, before, findings, problems = _Clock.item, _Snapshot(), _tapped(), []
+    item, before, broken, problems = _Clock.item, _Snapshot(), _judges(), []
     yield
     _forget_raised()
-    if findings and item.get_closest_marker("sends_illegal") is None:
-        problems.append("sent what the official schema refuses:\n  " + "\n  ".join(findings[:10]))
+    if broken is not None:
+        found, named = broken(), _named(item)
+        if found or named:
+            problems += sys.modules["tests.support.judged"].problems(found, named, FAILED not in item.stash)
     if FAILED not in item.stash and not item.get_closest_marker("leaves"):
         # Otherwise the report of a failure holds the test's frames, and with them what they opened.
         problems += filter(None, [_left_behind(before)])

@@ -102,6 +102,7 @@ def test_of_a_list_that_failed_or_was_not_read_to_its_end_only_the_missing_pages
         assert scene.params(row.method) == [None, {"cursor": "1"}, {"cursor": "1"}]
 
 
+@pytest.mark.sends_illegal("pagination.cursor-unmodified", why="a cursor out of nowhere")
 def test_a_page_in_the_middle_is_not_the_list():
     with Scene(answers={"tools/list": paged("tools", [[tool("a")], [tool("b")]])}) as scene:
         assert [each.name for each in scene.client.list_tools("1").tools] == ["b"]

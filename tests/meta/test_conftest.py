@@ -1,4 +1,5 @@
 """The suite's own guards, run on a small suite of their own: each guard must see what it is there for."""
+import os
 import pathlib
 import re
 import shutil
@@ -57,8 +58,13 @@ EXPECTED_LEAKS = {
 }
 
 
-def _pytest(folder: pathlib.Path, text: str, *options: str, exit_limit: float = 20.0) -> Tuple[int, str]:
-    """Run pytest on one test module beside a copy of our conftest (with shorter limits), with our settings."""
+def _pytest(
+    folder: pathlib.Path, text: str, *options: str, exit_limit: float = 20.0, judged: bool = False,
+) -> Tuple[int, str]:
+    """Run pytest on one test module beside a copy of our conftest (with shorter limits), with our settings.
+
+    ``judged``: with the judges of `tests.support`, too.
+    """
     (folder / "tests").mkdir()
     conftest = (TESTS / "conftest.py").read_text(encoding="utf-8")
     limits = {"LEAK_GRACE": 0.25, "EXIT_LIMIT": exit_limit}
@@ -69,8 +75,11 @@ def _pytest(folder: pathlib.Path, text: str, *options: str, exit_limit: float = 
     (folder / "tests" / "conftest.py").write_text(shortened, encoding="utf-8")
     shutil.copy(str(TESTS.parent / "setup.cfg"), str(folder))
     (folder / "tests" / "test_it.py").write_text(text, encoding="utf-8")
+    if judged:
+        (folder / "tests" / "support").symlink_to(TESTS / "support", target_is_directory=True)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
-    done = subprocess.run(command, cwd=str(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    environment = dict(os.environ, PYTHONPATH=str(TESTS.parent)) if judged else None
+    done = subprocess.run(command, cwd=str(folder), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=25)
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
@@ -92,6 +101,86 @@ def test_each_kind_of_leak_is_reported_at_its_test(tmp_path: pathlib.Path) -> No
     assert set(reported) == set(EXPECTED_LEAKS), output
     for name, words in EXPECTED_LEAKS.items():
         assert words in reported[name]
+
+
+ILLEGAL = '''
+import pytest
+from mcp_ref import Server, connect
+from mcp_ref.wiretrace import Trace
+from tests.support.scripted import ScriptedPeer
+
+illegal = pytest.mark.sends_illegal
+PROGRESS = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}
+
+def web():
+    return Server("a").listen("http://127.0.0.1:0/mcp")
+
+def progress(**options):
+    with connect(Server("a"), era="2025-06-18", **options) as client:
+        client.connection.notify("notifications/progress", {"progressToken": 1, "progress": 1})
+        client.ping()
+
+def test_lawful():
+    with connect(Server("a")) as client:
+        client.ping()
+def test_faulty(): progress()
+def test_faulty_in_a_trace_of_its_own(): progress(trace=Trace([].append))
+def test_faulty_over_http():
+    with web() as listener, connect(listener.address, era="2025-06-18") as client:
+        client.connection.notify("notifications/progress", {"progressToken": 1, "progress": 1})
+def test_faulty_as_the_schema_says():
+    with connect(Server("a"), era="2025-06-18") as client:
+        client.connection.notify("notifications/progress", {"progress": 1})
+@illegal("progress.token-active", why="to see that it is named")
+def test_named(): progress()
+@illegal(rules=lambda odd: ["progress.token-active"] * odd)
+@pytest.mark.parametrize("odd", [0, 1])
+def test_named_case(odd):
+    if odd:
+        progress()
+@illegal("progress.token-active")
+def test_named_in_vain(): pass
+@illegal("progress.rises")
+def test_named_wrongly(): pass
+@illegal("progress.token-active", "progress.increases")
+def test_half_named(): progress()
+@illegal("progress.token-active")
+def test_failed_before_it_could(): raise ValueError
+def test_a_peer_may_lie():
+    with ScriptedPeer.of_server(Server("a")) as peer:
+        peer.handshake("2025-06-18")
+        peer.send(PROGRESS, PROGRESS)
+        peer.call(1, "ping")
+@pytest.fixture(scope="module")
+def wide():
+    with web() as listener, connect(listener.address, era="2025-06-18") as client:
+        yield client
+@pytest.mark.leaves("connections of a fixture")
+def test_first_with_a_wide_fixture(wide): wide.ping()
+@pytest.mark.leaves("connections of a fixture")
+def test_second_with_it_is_faulty(wide):
+    wide.connection.notify("notifications/progress", {"progressToken": 1, "progress": 1})
+    wide.ping()
+@pytest.mark.leaves("connections of a fixture")
+def test_third_with_it(wide): wide.ping()
+'''
+TOLD = {
+    "test_faulty": "our side broke progress.token-active:",
+    "test_faulty_in_a_trace_of_its_own": "our side broke progress.token-active:",
+    "test_faulty_over_http": "our side broke progress.token-active:",
+    "test_faulty_as_the_schema_says": "our side broke schema.json:",
+    "test_named_in_vain": "sends_illegal names progress.token-active, which was not broken",
+    "test_named_wrongly": "sends_illegal names what is no rule of the checker: progress.rises",
+    "test_half_named": "sends_illegal names progress.increases, which was not broken",
+    "test_second_with_it_is_faulty": "our side broke progress.token-active:",
+}
+
+
+def test_each_rule_that_our_side_breaks_is_named_at_its_test(tmp_path: pathlib.Path) -> None:
+    code, output = _pytest(tmp_path, ILLEGAL, "-W", "ignore", judged=True)
+    told = dict(re.findall(r"_ ERROR at teardown of (\w+) _+\n(.*)", output))
+    assert code == 1
+    assert told == TOLD, output
 
 
 def test_a_stuck_test_ends_the_run_and_shows_every_stack(tmp_path: pathlib.Path) -> None:

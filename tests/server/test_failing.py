@@ -251,7 +251,6 @@ def text_told(answer: Dict[str, Any]) -> str:
     return str(answer["result"]["content"][0]["text"])
 
 
-@pytest.mark.sends_illegal  # the schema knows no method of an extension
 @pytest.mark.parametrize("way, revision", CASES)
 def test_each_exception_is_logged_and_what_the_client_is_told_goes_by_its_place(way, revision, tmp_path, caplog):
     server = failing()

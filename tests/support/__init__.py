@@ -14,6 +14,7 @@ module                what it plays
 `hosting`             hosts, with scripted servers or ours, in memory
 `http_exchange`       an HTTP exchange that a test reads, and a client of an `Endpoint` made of such; no sockets
 `http_modern`         the same for 2026-07-28
+`judged`              has the checker judge each connection and each HTTP endpoint of a test
 `later_extension`     an extension in one module
 `legacy_web`          the same client for HTTP+SSE
 `official_schema`     frames judged by the official schemas

@@ -15,8 +15,9 @@ from mcp_ref.revisions import find
 from mcp_ref.transports.base import Received, Transport
 from mcp_ref.transports.exchanges import Outgoing
 from mcp_ref.transports.lines.child import StdioChild
+from mcp_ref.transports.tap import Tap
 
-from . import official_schema
+from . import judged, official_schema
 from .faults import Wrapper
 
 Asked = Dict[Tuple[type, Any], Tuple[str, Optional[str]]]
@@ -29,6 +30,7 @@ class SchemaTap(Wrapper):
     def __init__(self, inner: Transport, findings: List[str]) -> None:
         super().__init__(inner)
         self._findings = findings
+        self._child = isinstance(inner.inner if isinstance(inner, Tap) else inner, StdioChild)
         self._lock = threading.Lock()
         self._asked_by_us: Asked = {}
         self._asked_by_peer: Asked = {}
@@ -40,7 +42,7 @@ class SchemaTap(Wrapper):
         items = self.inner.read()
         for item in items or []:
             for message in _messages(item):
-                if isinstance(self.inner, StdioChild):
+                if self._child:
                     self._judge(message, "the child", self._asked_by_us)
                 self._note(message, self._asked_by_peer)
         return items
@@ -132,17 +134,19 @@ _findings: List[str] = []
 
 
 def listen() -> List[str]:
-    """Tap every connection made from now on; the list that findings go to, until the next call."""
+    """Tap every connection made from now on, for the judges too; the list that findings go to, until the next call."""
     global _findings
     if Sender.__init__ is not _tapped:
         Sender.__init__ = _tapped  # type: ignore[method-assign]
+        judged.ride()
+    judged.begin()
     _findings = []
     return _findings
 
 
-def _tapped(self: Sender, transport: Transport, *arguments: Any, **options: Any) -> None:
-    tap = SchemaTap(transport, _findings)
-    _ORIGINAL(self, tap, *arguments, **options)
+def _tapped(self: Sender, transport: Transport, party: str, *arguments: Any, **options: Any) -> None:
+    tap = SchemaTap(judged.watch(transport, party), _findings)
+    _ORIGINAL(self, tap, party, *arguments, **options)
     tap.sender = self
 
 

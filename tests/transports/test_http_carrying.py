@@ -210,6 +210,7 @@ def test_over_tls_the_crew_does_it(threads: "Dict[str, List[int]]") -> None:
         assert threading.get_ident() not in threads["tools/call"] and len(threads["tools/call"]) == 4
 
 
+@pytest.mark.sends_illegal("jsonrpc.request-id-unique-session", "schema.params", why="messages by hand")
 def test_what_comes_with_more_than_an_answer_is_left_to_the_crew(server: ScriptedHttp) -> None:
     def sent_here(method: str) -> bool:
         message = Outgoing(b'{"jsonrpc":"2.0","id":77,"method":"%b"}' % method.encode(), 77, method)

@@ -710,6 +710,7 @@ def test_a_tls_handshake_that_never_ends_is_given_up() -> None:
 
 # --- Headers ----------------------------------------------------------------------------------------------------------
 
+@pytest.mark.sends_illegal("progress.token-active", why="a notification like any other: nobody has asked for progress")
 def test_headers_and_token_go_with_every_request_and_into_no_text(
         server: ScriptedHttp, caplog: pytest.LogCaptureFixture) -> None:
     server.on["tools/call"] = lambda request: request.reply(403)
@@ -753,6 +754,7 @@ def test_nothing_follows_initialized_before_it_was_accepted(server: ScriptedHttp
             assert asked.get() == "tools/call"
 
 
+@pytest.mark.sends_illegal("progress.token-active", why="a notification like any other: nobody has asked for progress")
 def test_notifications_arrive_in_order_and_one_that_is_refused_is_counted(server: ScriptedHttp) -> None:
     server.on["notifications/progress"] = lambda request: request.reply(
         500 if request.message["params"]["progress"] == 5 else 202)
@@ -765,6 +767,7 @@ def test_notifications_arrive_in_order_and_one_that_is_refused_is_counted(server
     assert arrived == list(range(20))
 
 
+@pytest.mark.sends_illegal("progress.token-active", why="a notification like any other: nobody has asked for progress")
 def test_what_was_said_last_is_delivered_before_the_farewell(server: ScriptedHttp) -> None:
     with quiet(server) as client:
         for number in range(5):

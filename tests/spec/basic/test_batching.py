@@ -140,6 +140,7 @@ def test_an_empty_batch_is_refused_by_a_single_error(party, revision):
 @pytest.mark.spec("batch.receive")
 @pytest.mark.parametrize("revision", revisions_of("batch.receive"))
 @both_parties
+@pytest.mark.sends_illegal("batch.receive", why="the limit of this test is five messages")
 def test_a_batch_that_is_no_json_or_too_long_is_refused_whole(party, revision):
     """[2025-03-26 basic/index §Batching] MUST, [JSON-RPC 2.0 §6]"""
     with conversation(party, revision, limits=Limits(max_batch=5)) as talk:

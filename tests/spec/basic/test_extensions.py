@@ -22,7 +22,7 @@ from tests.support.serving import ask, assert_masked, served
 from tests.support.sides import delivered
 
 STATELESS = "2026-07-28"
-beyond_the_schema = pytest.mark.sends_illegal  # for who knows the official methods and results only
+beyond_the_schema = pytest.mark.sends_illegal("schema.json", why="it knows the official methods and results only")
 DECLARED = {"extensions": {IDENTIFIER: {}}}
 
 
@@ -175,7 +175,6 @@ def test_a_result_of_a_type_that_it_adds_is_finished_by_it(submit):
         assert client.request(COUNT)["waiting"] == 0
 
 
-@beyond_the_schema
 def test_methods_of_an_extension_are_read_by_its_classes():
     with Joined([Later()], [Later()]) as both:
         assert both.client._requests.call(COUNT, None).waiting == 0
@@ -316,7 +315,6 @@ def test_an_extension_may_put_itself_around_any_method():
 
 # --- what its author does wrong, or later -----------------------------------------------------------------------------
 
-@beyond_the_schema
 @pytest.mark.parametrize("revision", [*HANDSHAKE, STATELESS])
 def test_one_that_fails_fails_requests_and_not_the_connection(revision):
     class Broken(Extension):
@@ -353,7 +351,6 @@ def test_one_that_fails_fails_requests_and_not_the_connection(revision):
         assert len(peer.connection.inflight) == 0 and not peer.connection.closed
 
 
-@beyond_the_schema
 @pytest.mark.spec("jsonrpc.result-type-required")
 @pytest.mark.parametrize("revision", ["2025-11-25", STATELESS])
 def test_a_deferred_answer_is_like_any_other_and_there_is_one(revision):

@@ -42,6 +42,7 @@ def text_of(result: Any) -> str:
 
 @pytest.mark.spec("http.post-each-message", "http.client-uses-post", "http.post-body-single-or-response",
                   "http.batch-body-single", "batch.initialize-not-batched", "http.accept-both")
+@pytest.mark.sends_illegal("progress.token-active", why="a notification like any other: nobody has asked for progress")
 def test_each_message_is_a_post_of_its_own_that_accepts_both_kinds_of_answer(server: ScriptedHttp) -> None:
     def ask(request: Request) -> None:
         request.begin_events()
@@ -244,7 +245,8 @@ def test_without_a_session_id_there_is_none_and_nothing_to_end(server: ScriptedH
 
 
 @pytest.mark.spec("http.session-reinitialize")
-@pytest.mark.parametrize("noticed_by", ["request", "notification", "stream"])
+@pytest.mark.parametrize("noticed_by", [
+    "request", pytest.param("notification", marks=pytest.mark.sends_illegal("progress.token-active")), "stream"])
 def test_a_session_that_the_server_forgot_is_followed_by_a_new_one(server: ScriptedHttp, noticed_by: str) -> None:
     forgotten: List[str] = []
     refused = threading.Event()

@@ -77,6 +77,7 @@ def everything(talk):
                   "jsonrpc.notification-no-id", "jsonrpc.response-result-or-error", "jsonrpc.response-not-both",
                   "jsonrpc.result-field", "jsonrpc.error-code-message", "jsonrpc.error-code-integer")
 @pytest.mark.parametrize("revision", every_revision_of("jsonrpc.follow-spec"))
+@pytest.mark.sends_illegal(rules=lambda party, revision: ["progress.token-active"] * (revision in HANDSHAKE))
 @both_parties
 def test_each_message_that_is_sent_is_json_rpc(party, revision):
     """[2024-11-05 basic/messages §Requests] [2025-03-26.. basic/index §Messages] MUST"""

@@ -205,6 +205,7 @@ def test_no_code_is_sent_that_the_revision_does_not_know(way: str, how: str) -> 
 
 
 @pytest.mark.spec("errors.app-codes-outside-reserved", "errors.reserved-range-undefined")
+@pytest.mark.sends_illegal("meta.capability-missing-error", "version.unsupported-error", why="codes of a handler")
 def test_the_range_that_is_the_protocols_is_kept_free_to_its_last_code() -> None:
     """[2026-07-28 basic/index §Error Codes] MUST NOT: -32020 to -32099; the others are for what was there before."""
     server = Server("codes")

@@ -103,6 +103,8 @@ def test_pages_of_this_machine_may_call(origin):
 
 @pytest.mark.spec("http.authenticate")
 @every_revision
+@pytest.mark.sends_illegal(why="callers are known by other means than the protocol's", rules=lambda revision: [
+    "auth.www-authenticate-401"] * (revision == "2025-06-18"))
 def test_every_request_shows_who_sends_it(revision):
     """[..2025-11-25 basic/transports §Security Warning] SHOULD"""
     def who(headers):

@@ -476,7 +476,7 @@ def test_our_client_sends_no_answer_that_does_not_fit_the_form(entered, words, r
     assert "what does not fit the form" in caplog.text and words in caplog.text and "s3cret" not in caplog.text
 
 
-@pytest.mark.sends_illegal("the content of schema.json has whole numbers only, in both revisions: a known erratum")
+@pytest.mark.sends_illegal("schema.json", why="its content has whole numbers only, in both revisions: a known erratum")
 @in_form_revisions
 def test_a_number_may_have_a_fraction(revision):
     with Asked(revision, lambda params, context: {"n": 1.5}) as asked:

@@ -247,6 +247,7 @@ def test_a_request_with_more_in_its_meta_is_not_answered_from_memory(meta, kept)
 
 
 @pytest.mark.spec("cache.no-mrtr")
+@pytest.mark.sends_illegal("mrtr.client-constructs-inputs", why="a state alone, by hand")
 def test_what_a_server_answered_after_a_question_is_not_kept():
     """[2026-07-28 server/utilities/caching §Cache Key] MUST NOT"""
     answers = itertools.count(1)

@@ -69,6 +69,7 @@ def test_a_cursor_goes_back_as_it_came(revision, kind):
 
 
 @each_kind
+@pytest.mark.sends_illegal("pagination.cursor-unmodified", why="a cursor out of nowhere")
 def test_one_page_is_asked_for_with_the_cursor_given(kind):
     method, member, make = KINDS[kind]
     with Scene(answers={method: {member: [make(1)], "nextCursor": "further"}}) as scene:
