@@ -542,6 +542,17 @@ def test_tap_tells_before_it_writes_and_what_failed() -> None:
     assert [event.direction for event in told(events)] == ["server", "server", ""] and order == [0, 0, 0, 1]
 
 
+def test_tap_tells_of_no_message_that_is_written_after_the_end() -> None:
+    events: List[Event] = []
+    near, far = pair()
+    tapped = tap(near, Trace(events.append), "client")
+    tapped.open()
+    tapped.close()
+    with pytest.raises(ConnectionLost):
+        tapped.write([b'{"id":1,"method":"ping"}'])
+    assert [event.kind for event in told(events)] == ["open", "close", "finding"]
+
+
 def test_tap_tells_of_a_connection_that_was_not_made() -> None:
     events: List[Event] = []
     with pytest.raises(ConnectFailed):

@@ -174,8 +174,8 @@ class Tap(Forwarding):
         return items
 
     def write(self, messages: Sequence[bytes]) -> None:
-        """Tell the trace of the messages, then write them."""
-        for message in messages:
+        """Tell the trace of the messages, then write them; after the end they go nowhere, so they are not told."""
+        for message in () if self._over else messages:
             self._message(self.side, message)
         with self._findings():
             self.inner.write(messages)
