@@ -105,7 +105,7 @@ def test_each_kind_of_leak_is_reported_at_its_test(tmp_path: pathlib.Path) -> No
 
 ILLEGAL = '''
 import pytest
-from mcp_ref import Server, connect
+from mcp_ref import Context, Server, connect
 from mcp_ref.wiretrace import Trace
 from tests.support.scripted import ScriptedPeer
 
@@ -128,6 +128,15 @@ def test_faulty_in_a_trace_of_its_own(): progress(trace=Trace([].append))
 def test_faulty_over_http():
     with web() as listener, connect(listener.address, era="2025-06-18") as client:
         client.connection.notify("notifications/progress", {"progressToken": 1, "progress": 1})
+def tells_of_nothing(ctx: Context) -> str:
+    ctx.connection.notify(PROGRESS["method"], PROGRESS["params"], within=ctx.incoming)
+    return "told"
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:0", "http://127.0.0.1:0/mcp"])
+def test_faulty_server(address):
+    server = Server("a")
+    server.tool(tells_of_nothing)
+    with server.listen(address) as listener, connect(listener.address, era="2025-06-18") as client:
+        client.call_tool("tells_of_nothing")
 def test_faulty_as_the_schema_says():
     with connect(Server("a"), era="2025-06-18") as client:
         client.connection.notify("notifications/progress", {"progress": 1})
@@ -168,6 +177,8 @@ TOLD = {
     "test_faulty": "our side broke progress.token-active:",
     "test_faulty_in_a_trace_of_its_own": "our side broke progress.token-active:",
     "test_faulty_over_http": "our side broke progress.token-active:",
+    "test_faulty_server[tcp://127.0.0.1:0]": "our side broke progress.token-active:",
+    "test_faulty_server[http://127.0.0.1:0/mcp]": "our side broke progress.token-active:",
     "test_faulty_as_the_schema_says": "our side broke schema.json:",
     "test_named_in_vain": "sends_illegal names progress.token-active, which was not broken",
     "test_named_wrongly": "sends_illegal names what is no rule of the checker: progress.rises",
@@ -178,7 +189,7 @@ TOLD = {
 
 def test_each_rule_that_our_side_breaks_is_named_at_its_test(tmp_path: pathlib.Path) -> None:
     code, output = _pytest(tmp_path, ILLEGAL, "-W", "ignore", judged=True)
-    told = dict(re.findall(r"_ ERROR at teardown of (\w+) _+\n(.*)", output))
+    told = dict(re.findall(r"_ ERROR at teardown of (\S+) _+\n(.*)", output))
     assert code == 1
     assert told == TOLD, output
 
