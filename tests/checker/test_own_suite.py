@@ -69,6 +69,15 @@ CASES = {
     C> [{"jsonrpc": "2.0", "id": 1, "method": "ping"}]
     S #null !-32600 "The id is in use"
 """),
+    "a session that is deleted when the connection is closed": (["http.session-delete"], """
+    on http 2025-06-18
+    C [3] #1 ping
+    S [3] #1 {}
+    * client close {}
+    C [4] DELETE /mcp {}
+    S [4] 200
+    S [4] end
+"""),
     "two origins": (["http.origin-403"], """
     on http 2025-11-25
     C [3] POST /mcp {"Origin": "http://a.example", "origin": "http://b.example"}
