@@ -35,6 +35,7 @@ METHODS: Tuple[Method, ...] = (
 )
 """The rows; ``holder`` is the party that must have declared the extension."""
 
+ADDED = frozenset(row.name for row in METHODS)
 RESULTS = {(CALL_TOOL, TASK): (TASKS, "extensions.tasks:TaskCreated")}
 """Method and type of a result -> the extension that adds it, which the client declares, and its class."""
 

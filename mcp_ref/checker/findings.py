@@ -14,6 +14,7 @@ from ..revisions import Revision
 from ..wiretrace.text import plain, shorten
 from . import rules
 from .bounds import Bounds, Forgetful
+from .extensions import ADDED
 from .observed import Connection, Exchange, Message, SseEvent
 from .rules import KEPT, Broken, CannotTell, Observer, Rule, Verdict
 
@@ -172,7 +173,7 @@ class Verdicts:
     def _table(
         self, moment: str, method: str, rank: Optional[int], beside: bool,
     ) -> Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]:
-        known = not method or bool(known_since(method))
+        known = not method or bool(known_since(method)) or method in ADDED
         if not known and len(self._tables) > self._bounds.entries:
             self._tables.clear()  # a peer that makes up methods
         return _asked(moment, method if known else "unknown", rank, beside, self._recorded)

@@ -31,7 +31,8 @@ from typing import Any, FrozenSet, List, Set
 
 from ..options import spelt
 from ..wiretrace import CLIENT, SERVER, Event, Trace
-from .checker import VIOLATION, Checker, Finding
+from .checker import Checker
+from .findings import VIOLATION, Finding
 from .report import ORDER, Report
 from .rules import load
 
