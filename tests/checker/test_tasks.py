@@ -1,8 +1,13 @@
 """Tasks of 2025-11-25, and the extension apps: what a single scene of a rule does not show."""
 import pytest
 
+from mcp_ref.checker import Checker
 from mcp_ref.checker.pages.tasks.known import ANSWER, ASKING, DONE, ID, OTHER_ID, RELATED, created, listed, report
+from mcp_ref.checker.rules import RULES, load
+from mcp_ref.checker.scenes import traces
 from tests.checker.helpers import judged, roots, unsure
+
+load()
 
 GET = '\n C #%d tasks/get {"taskId": "' + ID + '"}\n S #%d %s\n'
 FETCH = '\n C #%d tasks/result {"taskId": "' + ID + '"}\n S #%d %s\n'
@@ -212,3 +217,26 @@ UNSURE = {
 def test_what_was_not_seen_is_not_guessed(id):
     assert id not in roots(UNSURE[id])
     assert unsure(UNSURE[id], id)
+
+
+BY_REQUESTOR = {
+    "apps.client-declares-mime-types", "tasks.cancel-not-notification", "tasks.input-required-result-call",
+    "tasks.keep-polling", "tasks.list-cursor-opaque", "tasks.poll-until-terminal", "tasks.poll-while-result-pending",
+    "tasks.related-metadata", "tasks.related-metadata-omitted", "tasks.respect-poll-interval", "tasks.tool-forbidden",
+    "tasks.tool-required", "tasks.tools-call-capability",
+}
+"""The rules whose scenes are broken by the client; all others by the server."""
+
+
+@pytest.mark.parametrize("id", sorted(id for id in RULES if id.startswith(("tasks.", "apps."))))
+def test_fault_is_that_of_the_party_that_has_made_it(id):
+    checker = Checker()
+    checker.check(traces(RULES[id].scene)[1])
+    parties = {each.party for each in checker.findings if each.rule.id == id}
+    assert parties == {"client" if id in BY_REQUESTOR else "server"}
+
+
+def test_server_that_does_not_poll_is_at_fault_itself():
+    lines = ' @ 900\n S #2 roots/list\n C #2 {"roots": []}'
+    checker = judged((SAMPLING % report()).replace('"sampling": {},', '"sampling": {}, "roots": {},') + lines)
+    assert [(each.rule.id, each.party) for each in checker.findings] == [("tasks.keep-polling", "server")]

@@ -163,7 +163,8 @@ def result_blocks(message: Message) -> Verdict:
         return None
     if poll.time <= asked.answered:
         return None
-    return Broken("the answer came, and the task is %s after it" % short(message.result.get("status")), at=asked)
+    return Broken("the answer came, and the task is %s after it" % short(message.result.get("status")),
+                  party=task.receiver, at=asked)
 
 
 @rule("tasks.result-related-metadata", on=RESULT, method=FETCH, scene=_FOUND % (
