@@ -62,6 +62,10 @@ LEGAL = {
         created(task={"pollInterval": 5000}) + "".join(GET % (each, each, report(more={"pollInterval": 5000}))
                                                        + "\n @ %s" % pause
                                                        for each, pause in ((3, 0.1), (4, 5), (5, 0.1), (6, 5)))),
+    "three polls that find that input is wanted, the first of them given up": (
+        created() + '\n C #3 tasks/get {"taskId": "%s"}\n C notifications/cancelled {"requestId": 3}\n S #3 %s' % (
+            ID, report("input_required")) + GET % (4, 4, report("input_required"))
+        + GET % (5, 5, report("input_required")) + '\n C #6 tasks/result {"taskId": "%s"}\n S #6 %s' % (ID, DONE)),
     "a task that is left alone, whose lifetime is short": created(task={"ttl": 60000}) + "\n @ 900" + CALL,
     "a task that is left alone by a client that does nothing else": created() + "\n @ 900\n * - close {}",
     "a result that is waited for, without a poll": (

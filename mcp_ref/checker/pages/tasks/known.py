@@ -229,7 +229,8 @@ def _note_report(task: Known, message: Message, report: Mapping[str, Any], statu
     task.interval = seconds(report.get("pollInterval")) or task.interval
     if status in TERMINAL and task.terminal is None:
         task.terminal = message
-    if message.method == GET and message.kind == RESULT:
+    poll = message.request
+    if message.method == GET and poll is not None and poll.cancelled is None:  # nobody reads what was cancelled
         task.wanting = task.wanting + 1 if status == "input_required" and not task.fetching() else 0
     if task.receiver == SERVER:
         wanting = tasks(message.session).wanting
