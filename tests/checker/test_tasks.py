@@ -102,6 +102,8 @@ LEGAL = {
     + ' C #2 resources/list\n S #2 {"resources": [{"uri": "ui://old", "name": "old", "mimeType": "text/uri-list"}]}\n'
       ' C #3 resources/read {"uri": "ui://old"}\n'
       ' S #3 {"contents": [{"uri": "ui://old", "mimeType": "text/uri-list", "text": "https://example.com"}]}',
+    "a tool with a UI, listed where no session tells what the client has declared": (
+        'on http 2025-11-25 nosession client={}\n C [9] #1 tools/list\n S [9] #1 {"tools": [%s]}' % (CHART % "")),
     "the media type of apps with a blank, and bytes": APPS % (CHART % "")
     + ' C #3 resources/read {"uri": "ui://chart"}\n S #3 {"contents": [{"uri": "ui://chart", '
       '"mimeType": "text/html; profile=mcp-app", "blob": "PGh0bWw+"}]}',

@@ -212,6 +212,8 @@ def checks_client(message: Message) -> Verdict:
         return settings
     if settings is not None:
         return KEPT
+    if message.exchange is not None and message.session.id is None and message.session.stateless is False:
+        return CannotTell("whether the server knows its client: the requests share no session")
     return Broken("the tool %s, and the client has not declared apps" % short(named[0][1].get("name")),
                   "result.tools[%d]._meta" % named[0][0])
 
