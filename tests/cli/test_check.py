@@ -1,5 +1,6 @@
 """`python3 -m mcp_ref check`: the exit code, the forms, what is accepted, and what cannot be read."""
 import json
+import signal
 import subprocess
 import sys
 
@@ -9,6 +10,8 @@ from mcp_ref.checker.rules import load
 from mcp_ref.checker.scenes import traces
 from mcp_ref.cli import main
 from mcp_ref.wiretrace import to_object
+
+from .running import ROOT
 
 
 @pytest.fixture
@@ -228,3 +231,14 @@ def test_a_server_that_cannot_be_started_is_no_verdict(tmp_path):
     done = subprocess.run([sys.executable, "-m", "mcp_ref", "check", "--", str(tmp_path / "nothing")], timeout=30,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 3 and b"nothing" in done.stderr and done.stdout == b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_ctrl_c_ends_a_proxy_and_the_report_comes_then():
+    running = subprocess.Popen(
+        [sys.executable, "-m", "mcp_ref", "check", "--http", "0", "http://127.0.0.1:9/mcp"], stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, cwd=str(ROOT), preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    assert b"Ctrl-C ends it" in running.stderr.readline()
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=20)
+    assert (running.returncode, b"nothing was judged" in said) == (2, True), said

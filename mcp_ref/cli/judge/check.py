@@ -109,7 +109,10 @@ def _live(options: Any, accepted: Dict[str, str]) -> Report:
         checker.feed(event)
 
     if options.http:
-        through_proxy(options.http, options.keep_host, take)
+        try:
+            through_proxy(options.http, options.keep_host, take)
+        except KeyboardInterrupt:
+            pass  # the way to end it: now comes the report
     else:
         through_shim(options.server, take)
     checker.finish()
