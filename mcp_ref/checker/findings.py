@@ -249,6 +249,8 @@ class Verdicts:
     def _cause(self, finding: Finding, places: List[Any]) -> Optional[Finding]:
         for place in places:
             for other in self._subjects.get(place, ()):
+                if place[0] == "exchange" and _are_apart(finding, other):
+                    continue
                 if other.rule.id != finding.rule.id and (_spoiled(finding, other, place) or any(
                         _leads(other, name, finding, place) for name in finding.rule.follows)):
                     while other.cause is not None:
@@ -286,6 +288,12 @@ def _without_rings(broken: List[Finding], causes: List[Optional[Finding]]) -> Li
             cause = causes[places[id(cause)]]
         found.append(cause)
     return found
+
+
+def _are_apart(finding: Finding, other: Finding) -> bool:
+    """Tell whether two faults are of two messages of one party, which may share a stream and nothing else."""
+    return bool(finding.number and other.number) and (
+        finding.number != other.number and finding.party == other.party)
 
 
 def _leads(other: Finding, follows: str, finding: Finding, place: Any) -> bool:

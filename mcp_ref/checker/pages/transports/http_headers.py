@@ -4,6 +4,7 @@ Header], [2026-07-28 basic/transports/streamable-http §Request Metadata]."""
 import re
 from typing import Any, List, NamedTuple, Optional
 
+from ....methods import known_since
 from ....revisions import NAMES
 from ...httpfacts import decoded, is_plain, is_repeated, is_sentinel, is_streamable, mask_of
 from ...observed import ERROR, META_REVISION, REQUEST, RESULT, Exchange, Message
@@ -376,7 +377,7 @@ def any_case(message: Message) -> Verdict:
     names = [name for name, _ in asked.exchange.fields if name.lower() in ("mcp-method", "mcp-name")
              or name.lower() == VERSION.lower()]
     odd = [name for name in names if name not in _USUAL]
-    if not odd or asked.exchange.header("mcp-protocol-version") is None or asked.method == "tools/call" or any(
-            is_repeated(asked.exchange, name) for name in names):
-        return None  # a call may have other fields that do not fit
+    if not odd or asked.exchange.header("mcp-protocol-version") is None or asked.method == "tools/call" or (
+            not known_since(asked.method)) or any(is_repeated(asked.exchange, name) for name in names):
+        return None  # a call, or a method of an extension, may have other fields that do not fit
     return KEPT if message.kind == RESULT else Broken("refused though %s fits" % odd[0], odd[0])
