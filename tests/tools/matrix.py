@@ -1,5 +1,8 @@
 """Run the whole suite on every CPython from 3.8 to 3.13 that is found here, two at a time; arguments go to pytest.
 
+The tests of the sources themselves (SOURCES) say the same on each version, so of those between the oldest and the
+newest they are left out. In CI the version on which `make test` has just run is left out, too.
+
 Each version has its environment in `build/venvs/3.X` and its log in `build/matrix/3.X.log`. The log of a failed run is
 printed whole, and the table at the end has one line per version: how it ended, its figures, or that it is ABSENT. The
 exit code is 0 only if all that ran passed, and at least one did; in CI none may be absent. In `.ci/run` a test that
@@ -19,7 +22,8 @@ from fetch_suites import cached
 from interpreters import SUPPORTED, Interpreter, find
 
 AT_ONCE = min(2, os.cpu_count() or 1)
-RUN_SECONDS = 900
+RUN_SECONDS = 1200
+SOURCES = ("tests/meta", "tests/bench")
 
 
 class Outcome(NamedTuple):
@@ -31,6 +35,12 @@ class Outcome(NamedTuple):
     run: Optional[steady.Run] = None
 
 
+def left_out(interpreter: Interpreter, arguments: List[str]) -> List[str]:
+    """Pytest's options for the folders that are not run on a version, where nobody has asked for others."""
+    ends = SUPPORTED[0], SUPPORTED[-1]
+    return [] if arguments or interpreter.version[:2] in ends else ["--ignore=" + folder for folder in SOURCES]
+
+
 def run_suite(interpreter: Interpreter, arguments: List[str]) -> Outcome:
     """Run the suite on one interpreter; prints its log where it fails."""
     short, run = "%d.%d" % interpreter.version[:2], None
@@ -39,7 +49,8 @@ def run_suite(interpreter: Interpreter, arguments: List[str]) -> Outcome:
     started = time.monotonic()
     try:
         python = environment(BUILD / "venvs" / short, PYTEST, interpreter.path)
-        run = steady.Run(python, arguments, ROOT, BUILD / "journal" / (short + ".jsonl"), interpreter.name, cached())
+        given = [*arguments, *left_out(interpreter, arguments)]
+        run = steady.Run(python, given, ROOT, BUILD / "journal" / (short + ".jsonl"), interpreter.name, cached())
         with open(str(log), "wb") as stream:
             code = subprocess.run(run.command, cwd=str(ROOT), env=cached(), stdin=subprocess.DEVNULL, stdout=stream,
                                   stderr=subprocess.STDOUT, timeout=RUN_SECONDS).returncode
@@ -84,7 +95,8 @@ def split(minors: Tuple[Tuple[int, int], ...]) -> Tuple[List[Interpreter], List[
 
 def main(arguments: List[str]) -> int:
     """Run and report."""
-    found, absent = split(SUPPORTED)
+    tested = sys.version_info[:2] if in_ci() else ()  # by `make test`
+    found, absent = split(tuple(minor for minor in SUPPORTED if minor != tested))
     say("found: %s; ABSENT: %s" % (", ".join(item.name for item in found) or "none", ", ".join(absent) or "none"))
     outcomes = run_all(found, arguments)
     say("matrix")
