@@ -95,7 +95,7 @@ def test_several_connections_have_lanes_of_their_own():
         ("", "client"), ("", "server"), ("2", "client"), ("2", "server")]
     assert any(" 1: ping #1  (no response) -" in line for line in text.lines(made))
     assert any(" 2: ping #1  (no response) -" in line for line in text.lines(made))
-    assert "    C2->>S2: 2. ping #35;1" in mermaid.lines(made)
+    assert "    C2->>S2: 2. ping #35;1  (no response)" in mermaid.lines(made)
 
 
 def test_the_middle_of_a_long_stretch_is_left_out_and_told():

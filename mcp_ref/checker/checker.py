@@ -108,8 +108,12 @@ class Checker:
             method in self._methods for method in row.methods)
 
     def unanswered(self) -> List[Message]:
-        """Return the requests of connections that are over that have no response and were not cancelled: the first."""
-        return [each for each in self._left if each.answer is None and each.cancelled is None]
+        """Return the requests of connections that are over that have no response and were not cancelled: the first.
+
+        One that HTTP has refused has got an answer, by its status.
+        """
+        return [each for each in self._left if each.answer is None and each.cancelled is None
+                and (each.exchange is None or (each.exchange.status or 0) < 400)]
 
     def times(self, finding: Finding) -> int:
         """Return how often a fault was seen, of which this is one finding, kept or not."""

@@ -142,6 +142,9 @@ class Report:
 def ending(request: Message) -> str:
     """Return why a request has no response, as far as that was recorded."""
     connection = request.connection
+    if connection.transport == "streamable-http" and request.exchange is not None and (
+            request.exchange.ended is not None):
+        return "its HTTP exchange ended without it"
     if connection.exit:
         return "the server's process ended (%s)" % connection.exit
     if connection.closed is not None:

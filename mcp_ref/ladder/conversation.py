@@ -151,6 +151,8 @@ class Scribe:
         self._streams: Dict[int, _Stream] = {}
         self._asked: Dict[Tuple[str, str, str], _Asked] = {}
         """By connection, sender and id."""
+        self._refused: Set[int] = set()
+        """HTTP exchanges whose status says what became of their requests."""
         self._cancelled: Set[Tuple[str, str, str]] = set()
         self._waiting: Dict[Tuple[str, str], List[int]] = {}
         """The rounds of the results that want input, by connection and what the next attempt repeats."""
@@ -191,6 +193,8 @@ class Scribe:
         for key, asked in self._asked.items():
             fate = "cancelled" if key in self._cancelled else "no response"
             step = steps[asked.place]
+            if step.exchange in self._refused:
+                continue
             steps[asked.place] = step._replace(label="%s  (%s)" % (step.label, fate))
         return steps
 
@@ -291,7 +295,10 @@ class Scribe:
 
     def _response(self, event: Event) -> None:
         kinds = [value.partition(";")[0].strip() for name, value in pairs(event) if name.lower() == "content-type"]
-        label = " ".join([str(event.more.get("status")), *kinds[:1]])
+        status = event.more.get("status")
+        if isinstance(status, int) and status >= 400 and event.exchange:
+            self._refused.add(event.exchange)
+        label = " ".join([str(status), *kinds[:1]])
         if "text/event-stream" not in kinds or not event.exchange:
             self._head = self._http(event, label)
             return

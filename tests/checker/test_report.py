@@ -255,3 +255,15 @@ def test_a_second_header_begins_another_session(tmp_path):
     """, tmp_path, "one.jsonl").read_text()
     (tmp_path / "both.jsonl").write_text(one + one)
     assert recorded(str(tmp_path / "both.jsonl"), {}).groups == []
+
+
+@pytest.mark.parametrize("status, left", [(404, 0), (200, 1)])
+def test_a_request_that_http_refuses_has_got_an_answer(status, left):
+    report = judged("""
+        on http 2025-11-25
+        C [3] #1 tools/list
+        S [3] %d {"Content-Type": "application/json"}
+        S [3] end
+    """ % status)
+    assert len(report.checker.unanswered()) == left
+    assert ("its HTTP exchange ended without it" in "\n".join(report.lines())) == bool(left)
