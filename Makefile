@@ -20,6 +20,7 @@ interop: ## talk to real servers and clients of other makers
 	@$(PYTHON) tests/interop/run.py $(ARGS)
 foreign: ## record sessions between programs of other makers, and judge them (about ten minutes)
 	@$(PYTHON) tests/interop/foreign.py $(ARGS)
+	@$(PYTHON) tests/interop/conformance_sessions.py $(ARGS)
 bench:   ## measure start-up, calls, HTTP, features and memory against floors of the same run
 	@$(PYTHON) tests/bench/run.py $(ARGS)
 soak:    ## thousands of sessions, streams, refusals and cuts over HTTP; then everything back at the start

@@ -379,3 +379,4 @@ def test_wrong_usage_says_what_to_write(words, complaint):
     done = subprocess.run([*SHIM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=20)
     assert done.returncode == 2 and complaint in done.stderr.decode(), sys.stderr.write(done.stderr.decode())
+    assert b"the trace is in" not in done.stderr  # no file was made

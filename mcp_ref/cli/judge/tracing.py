@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Iterator, List, Optional, Sequence
+from typing import IO, TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Tuple
 
 from ..command import Command, Commands
 from ..output import DONE, UsageError
@@ -34,6 +34,8 @@ def _trace(options: Any) -> int:
         raise UsageError("the command of the server comes after --: trace -- %s" % " ".join(options.server))
     if options.convert:
         return _convert(options)
+    if options.http:
+        ends_of(options.http)  # before a file is made
     if options.server:
         from ...recorder.shim import located
         from ...transports.lines.process import arguments
@@ -70,21 +72,15 @@ def through_shim(command: Any, sink: "Sink", seconds: Optional[float] = None) ->
 
 def through_proxy(http: List[str], keep_host: bool, sink: "Sink", allowed_hosts: Sequence[str] = ()) -> None:
     """Run a proxy until a signal ends it. ``http``: where it listens, and the URL of the server."""
-    from ...recorder.proxy import RECORDED, Proxy, listen_address
+    from ...recorder.proxy import RECORDED, Proxy
     from ...recorder.telling import Teller
     from ...server.serving.process import Termination
-    from ...errors import ConnectFailed
 
+    host, port = ends_of(http)
     sys.setswitchinterval(SWITCH_SECONDS)
-    try:
-        host, port = listen_address(http[0])
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     teller = Teller(sink, "trace --http", RECORDED)
     try:
         proxy = Proxy(teller, host, port, http[1], keep_host, allowed_hosts=allowed_hosts)
-    except ConnectFailed as error:
-        raise UsageError("--http LISTEN URL: %s" % error) from None
     except ValueError as error:
         raise UsageError("--allowed-host: %s" % error) from None
     try:
@@ -98,6 +94,22 @@ def through_proxy(http: List[str], keep_host: bool, sink: "Sink", allowed_hosts:
     finally:
         proxy.close()
         _tell_failure(teller, proxy.recorded)
+
+
+def ends_of(http: List[str]) -> Tuple[str, int]:
+    """Return host and port of LISTEN, the first of two. Raises `UsageError` if it is none, or the second is no URL."""
+    from ...errors import ConnectFailed
+    from ...http11.client.connect import server_url
+    from ...recorder.proxy import listen_address
+
+    try:
+        found = listen_address(http[0])
+        server_url(http[1])
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except ConnectFailed as error:
+        raise UsageError("--http LISTEN URL: %s" % error) from None
+    return found
 
 
 def _convert(options: Any) -> int:
