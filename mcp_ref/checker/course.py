@@ -162,6 +162,7 @@ def replayed(message: Message) -> bool:
             observed.REQUEST, observed.NOTIFICATION):
         return False
     events, said = message.session.events, content(message.data)
+    message.notes["content"] = said
     if exchange.method == "GET" and exchange.header("last-event-id") is not None and events.get(id) == said:
         return True
     events[id] = said

@@ -298,9 +298,6 @@ def _skipped(exchange: Exchange) -> Optional[int]:
     return next((number for number in range(place[1]) if place[0][number] not in made), -1)
 
 
-_AS = "https://as.example"
-
-
 @rule("auth.as-discovery-path-oauth", "auth.as-discovery-root-oauth", on=HEAD, beside=True,
       needs="http documents start", scene=found("2025-11-25") + """
   + C [5] GET https://as.example/.well-known/oauth-authorization-server {}

@@ -48,16 +48,17 @@ def required(message: Message) -> List[Any]:
 """)
 def valid(message: Message) -> Verdict:
     """The URL of a question is a whole one."""
-    found: List[Union[str, Broken]] = []
-    seen = False
+    seen = list(_visited(message))
+    return [Broken("the URL is %s" % short(url), where) for where, url in seen if not _is_url(url)] or (
+        KEPT if seen else None)
+
+
+def _visited(message: Message) -> Iterator[Tuple[str, str]]:
+    """Yield the URLs that users are asked to visit, each after its place in the message."""
     for question in questions(message, ELICIT):
         url = question.params.get("url")
-        if mode_of(question) != "url" or not isinstance(url, str) or masked(url):
-            continue
-        seen = True
-        if not _is_url(url):
-            found.append(Broken("the URL is %s" % short(url), question.where + ".url"))
-    return found or (KEPT if seen else None)
+        if mode_of(question) == "url" and isinstance(url, str) and not masked(url):
+            yield question.where + ".url", url
 
 
 def _is_url(text: str) -> bool:
@@ -85,17 +86,14 @@ def secure(message: Message) -> Verdict:
     """The URL of a question is one of https, unless it leads to this machine."""
     found: List[Union[str, Broken]] = []
     seen = False
-    for question in questions(message, ELICIT):
-        url = question.params.get("url")
-        if mode_of(question) != "url" or not isinstance(url, str) or masked(url):
-            continue
+    for where, url in _visited(message):
         try:
             parsed = read_url(url)
         except BadUrl:
             continue
         seen = True
         if parsed.scheme != "https" and not parsed.loopback:
-            found.append(Broken("the URL is one of http, to %s" % short(parsed.host), question.where + ".url"))
+            found.append(Broken("the URL is one of http, to %s" % short(parsed.host), where))
     return found or (KEPT if seen else None)
 
 

@@ -2,7 +2,7 @@
 [.. server/resources §Security Considerations].
 """
 
-from typing import Any, Dict, Iterator, List, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple, Union
 
 from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, Verdict, rule
@@ -23,16 +23,26 @@ def _blocks(message: Message, kind: str) -> Iterator[Tuple[str, Any]]:
 
 
 def _media(message: Message, kind: str) -> Verdict:
+    def wrong(content: Mapping[str, Any]) -> Tuple[str, str]:
+        data, type = content.get("data"), content.get("mimeType")
+        if not isinstance(data, str) or not (masked(data) or is_base64(data)):
+            return "the data is %s" % ("no base64" if isinstance(data, str) else "no string"), ".data"
+        if not isinstance(type, str) or not is_media_type(type):
+            return "the media type is %s" % short(type), ".mimeType"
+        return "", ""
+
+    return _each(message, kind, wrong)
+
+
+def _each(message: Message, kind: str, wrong: Callable[[Mapping[str, Any]], Tuple[str, str]]) -> Verdict:
+    """Judge the contents of a kind: ``wrong`` returns what is wrong with one, "" if nothing is, and where in it."""
     found: Faults = []
     seen = False
     for where, content in _blocks(message, kind):
         seen = True
-        data, type = content.get("data"), content.get("mimeType")
-        if not isinstance(data, str) or not (masked(data) or is_base64(data)):
-            found.append(Broken("the data is %s" % ("no base64" if isinstance(data, str) else "no string"),
-                                where + ".data"))
-        elif not isinstance(type, str) or not is_media_type(type):
-            found.append(Broken("the media type is %s" % short(type), where + ".mimeType"))
+        said, member = wrong(content)
+        if said:
+            found.append(Broken(said, where + member))
     return found or (KEPT if seen else None)
 
 
@@ -67,14 +77,12 @@ _GOOD = '{"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text
     _GOOD, _GOOD.replace("file:///a", "a b")))
 def embedded_uri(message: Message) -> Verdict:
     """A resource that is embedded in a prompt has a URI with a scheme."""
-    found: Faults = []
-    seen = False
-    for where, content in _blocks(message, "resource"):
-        seen = True
+    def wrong(content: Mapping[str, Any]) -> Tuple[str, str]:
         uri = members(content.get("resource")).get("uri")
-        if not isinstance(uri, str) or not (masked(uri) or has_scheme(uri)):
-            found.append(Broken("the URI is %s" % short(uri), where + ".resource.uri"))
-    return found or (KEPT if seen else None)
+        good = isinstance(uri, str) and (masked(uri) or has_scheme(uri))
+        return "" if good else "the URI is %s" % short(uri), ".resource.uri"
+
+    return _each(message, "resource", wrong)
 
 
 @rule("prompts.embedded-mime", on=RESULT, method=_GET,
@@ -82,31 +90,26 @@ def embedded_uri(message: Message) -> Verdict:
       scene=_PROMPT % (_GOOD, _GOOD.replace('"mimeType": "text/plain", ', "")))
 def embedded_type(message: Message) -> Verdict:
     """A resource that is embedded in a prompt has a media type."""
-    found: Faults = []
-    seen = False
-    for where, content in _blocks(message, "resource"):
-        seen = True
+    def wrong(content: Mapping[str, Any]) -> Tuple[str, str]:
         type = members(content.get("resource")).get("mimeType")
-        if not isinstance(type, str) or not is_media_type(type):
-            found.append(Broken("the media type is %s" % short(type), where + ".resource.mimeType"))
-    return found or (KEPT if seen else None)
+        good = isinstance(type, str) and is_media_type(type)
+        return "" if good else "the media type is %s" % short(type), ".resource.mimeType"
+
+    return _each(message, "resource", wrong)
 
 
 @rule("prompts.embedded-content", on=RESULT, method=_GET, scene=_PROMPT % (
     _GOOD, _GOOD.replace('"text": "a"', '"blob": "a"')))
 def embedded_content(message: Message) -> Verdict:
     """A resource that is embedded in a prompt has a text, or base64."""
-    found: Faults = []
-    seen = False
-    for where, content in _blocks(message, "resource"):
-        seen = True
+    def wrong(content: Mapping[str, Any]) -> Tuple[str, str]:
         resource = members(content.get("resource"))
         text, blob = resource.get("text"), resource.get("blob")
         if isinstance(text, str) or (isinstance(blob, str) and (masked(blob) or is_base64(blob))):
-            continue
-        said = "the blob is no base64" if isinstance(blob, str) else "neither text nor blob"
-        found.append(Broken(said, where + ".resource"))
-    return found or (KEPT if seen else None)
+            return "", ""
+        return "the blob is no base64" if isinstance(blob, str) else "neither text nor blob", ".resource"
+
+    return _each(message, "resource", wrong)
 
 
 @rule("resources.binary-encoded", on=RESULT, method=("resources/read", "tools/call"),

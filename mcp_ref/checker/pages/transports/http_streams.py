@@ -8,7 +8,7 @@ from ...httpfacts import is_streamable
 from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Connection, Exchange, Message
 from ...rules import END, FINISH, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, observe, rule
 from ..basic.progress import request_of_token
-from .resumability import Activity, Cursors, closed_early, is_resumed, origin_of, sessions_of, waiting
+from .resumability import Activity, closed_early, closed_early_of, is_resumed, origin_of, sessions_of, waiting
 
 UNDECIDED: Dict[str, str] = {}
 
@@ -254,15 +254,14 @@ def answered_in_the_end(connection: Connection) -> Verdict:
     """The stream of a request, with what resumes it, brings the response."""
     found: List[Any] = []
     judged = False
-    for session in sessions_of(connection):
-        for closed in session.state(Cursors).early.values():
-            judged = judged or not waiting(closed)
-            last = closed.notes.get("resumed", closed)
-            if not waiting(closed) or session.ended is not None or last.ended_by != "server":
-                continue
-            if closed.last_id and last is closed or session.state(Activity).last <= last.ended + LINGER:
-                continue  # the rest was not asked for, or nothing came after
-            found.append(Broken("closed without a response", at=closed))
+    for session, closed in closed_early_of(connection):
+        judged = judged or not waiting(closed)
+        last = closed.notes.get("resumed", closed)
+        if not waiting(closed) or session.ended is not None or last.ended_by != "server":
+            continue
+        if closed.last_id and last is closed or session.state(Activity).last <= last.ended + LINGER:
+            continue  # the rest was not asked for, or nothing came after
+        found.append(Broken("closed without a response", at=closed))
     return found or (KEPT if judged else None)
 
 

@@ -1,7 +1,7 @@
 """Rules of event ids and resumed streams [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery],
 [2025-11-25 basic/transports §Sending Messages to the Server]."""
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import is_streamable
@@ -92,7 +92,9 @@ def closed_early(exchange: Exchange) -> bool:
 
 def _content(seen: SseEvent) -> int:
     if seen.message is not None:
-        return content(seen.message.data)
+        if "content" not in seen.message.notes:
+            seen.message.notes["content"] = content(seen.message.data)
+        return int(seen.message.notes["content"])
     return content(seen.data) if seen.data else 0
 
 
@@ -331,6 +333,13 @@ def sessions_of(connection: Connection) -> List[Session]:
     return named if connection.default in named else [*named, connection.default]
 
 
+def closed_early_of(connection: Connection) -> Iterator[Tuple[Session, Exchange]]:
+    """Yield the streams of POSTs that the server has closed before all responses, each after its session."""
+    for session in sessions_of(connection):
+        for closed in session.state(Cursors).early.values():
+            yield session, closed
+
+
 @rule("http.resume-client-poll", on=FINISH, party="client", needs="http sse end", scene="""
     on http 2025-11-25
     C [3] #1 tools/call {"name": "slow"}
@@ -350,14 +359,13 @@ def polls(connection: Connection) -> Verdict:
     """A client whose stream was closed before its end comes back for the rest."""
     found: List[Any] = []
     judged = False
-    for session in sessions_of(connection):
-        for closed in session.state(Cursors).early.values():
-            judged = judged or "resumed" in closed.notes
-            if not closed.last_id or "resumed" in closed.notes or not waiting(closed):
-                continue
-            since = (closed.ended or 0.0) + (closed.retry or 0) / 1000 + PATIENCE
-            if session.state(Activity).last > since and session.ended is None:
-                found.append(Broken("never resumed", "Last-Event-ID", at=closed))
+    for session, closed in closed_early_of(connection):
+        judged = judged or "resumed" in closed.notes
+        if not closed.last_id or "resumed" in closed.notes or not waiting(closed):
+            continue
+        since = (closed.ended or 0.0) + (closed.retry or 0) / 1000 + PATIENCE
+        if session.state(Activity).last > since and session.ended is None:
+            found.append(Broken("never resumed", "Last-Event-ID", at=closed))
     return found or (KEPT if judged else None)
 
 
