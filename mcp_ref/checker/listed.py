@@ -62,8 +62,8 @@ class Lists:
     """The lists of a session."""
 
     def __init__(self) -> None:
-        self.open: "Forgetful[Tuple[str, str], Listing]" = Forgetful(_OPEN)
-        """Runs by method and the cursor that leads on."""
+        self.open: "Forgetful[Tuple[str, str, Optional[str]], Listing]" = Forgetful(_OPEN)
+        """Runs by method, the cursor that leads on, and the digest of the caller's credentials."""
         self.complete: Dict[str, Listing] = {}
         """The newest complete run of each method."""
         self.items: Dict[str, "Forgetful[str, Mapping[str, Any]]"] = {
@@ -120,7 +120,7 @@ def take_page(message: Message) -> None:
     if "cursor" not in request.params:
         found = Listing(method, request)
     elif cursor is not None:
-        found = known.open.pop((method, cursor))
+        found = known.open.pop((method, cursor, _caller(message)))
     page, new = message.result.get(member), []
     for place, item in enumerate(page if isinstance(page, list) else ()):
         name = item.get(key) if isinstance(item, dict) else None
@@ -135,6 +135,11 @@ def take_page(message: Message) -> None:
     message.notes["new"] = new
     if found is not None:
         _go_on(known, found, message)
+
+
+def _caller(message: Message) -> Optional[str]:
+    """Return the digest of the credentials of a request over HTTP; None without any."""
+    return message.exchange.header("authorization") if message.exchange is not None else None
 
 
 def _go_on(known: Lists, found: Listing, message: Message) -> None:
@@ -152,7 +157,7 @@ def _go_on(known: Lists, found: Listing, message: Message) -> None:
         found.scope = message.result.get("cacheScope")
     found.cursor = message.result.get("nextCursor")
     if isinstance(found.cursor, str):
-        known.open[found.method, found.cursor] = found
+        known.open[found.method, found.cursor, _caller(message)] = found
     elif found.cursor is None:
         found.complete = True
         known.complete[found.method] = found

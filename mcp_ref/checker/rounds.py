@@ -126,6 +126,7 @@ def tie(message: Message) -> None:
             matching = candidates(message)
             found = next((each for each in matching if not each.retried), matching[0] if matching else None)
             message.notes["tied"] = KEYS
+            message.notes["several"] = message.exchange is not None and len(matching) > 1
         if found is not None:
             message.notes["round"] = found
 

@@ -27,7 +27,25 @@ _TYPES = ("authorization_code", "refresh_token", "client_credentials")
 def _requests(exchange: Exchange) -> Mapping[str, str]:
     """Return the parameters of a request for authorization or for a token of the grants of the protocol."""
     asked = asks(exchange)
-    return asked if not exchange.sent and asked.get("grant_type", _TYPES[0]) in _TYPES else {}
+    if exchange.sent or asked.get("grant_type", _TYPES[0]) not in _TYPES or not _is_ours(exchange, asked):
+        return {}
+    return asked
+
+
+def _is_ours(exchange: Exchange, asked: Mapping[str, str]) -> bool:
+    """Tell whether a request is for a token of an MCP server: a user who visits a link may sign in anywhere."""
+    flow = flow_of(exchange)
+    if issuer_of(exchange) is not None or asked.get("client_id", "") in flow.registered:
+        return True
+    servers = [host_of(each) for each in flow.servers.keys()[-64:]]
+    named = [host_of(each) for each in flow.named.keys()[-64:]]
+    return host_of(exchange.url) in [*servers, *named] or host_of(asked.get("resource")) in servers
+
+
+def _authorization(exchange: Exchange) -> Mapping[str, str]:
+    """Return the parameters of a request for authorization."""
+    asked = authorization_request(exchange)
+    return asked if asked and _is_ours(exchange, asked) else {}
 
 
 def _code_request(exchange: Exchange) -> Mapping[str, str]:
@@ -76,7 +94,7 @@ def pkce_supported(exchange: Exchange) -> Verdict:
       + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("S256", "plain"), sign="-"))
 def pkce_hashed(exchange: Exchange) -> Verdict:
     """A client uses the method S256 where the authorization server has it."""
-    asked, issuer = authorization_request(exchange), issuer_of(exchange)
+    asked, issuer = _authorization(exchange), issuer_of(exchange)
     if not asked.get("code_challenge"):
         return None
     method = asked.get("code_challenge_method", "plain")
@@ -92,7 +110,7 @@ def pkce_hashed(exchange: Exchange) -> Verdict:
       + authorizes(ASKS, sign="+") + authorizes(ASKS, sign="-", answer="code=***00000001&state=s2") + exchanges(TRADES))
 def has_state(exchange: Exchange) -> Verdict:
     """A client sends a state, and takes no code that comes with another."""
-    asked = authorization_request(exchange)
+    asked = _authorization(exchange)
     if asked and not exchange.sent:
         return KEPT if asked.get("state") else Broken("a request without it", "state")
     answer = _answer(exchange)
@@ -217,7 +235,7 @@ def no_slash(exchange: Exchange) -> Verdict:
 
 def _redirects(exchange: Exchange) -> Any:
     listed = registration(exchange).get("redirect_uris")
-    single = authorization_request(exchange).get("redirect_uri")
+    single = _authorization(exchange).get("redirect_uri")
     return listed if isinstance(listed, list) else [single] if single and not exchange.sent else []
 
 
@@ -245,7 +263,7 @@ def _without_port(uri: str) -> str:
       + registers(NATIVE) + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("%2Fcb", "%2Fother"), sign="-"))
 def redirect_is_registered(exchange: Exchange) -> Verdict:
     """A client asks for a redirect that it has registered."""
-    asked = authorization_request(exchange)
+    asked = _authorization(exchange)
     known: Optional[Registered] = flow_of(exchange).registered.get(asked.get("client_id", ""))
     uri = asked.get("redirect_uri")
     listed = known.body.get("redirect_uris") if known is not None else None
@@ -262,7 +280,7 @@ def redirect_is_registered(exchange: Exchange) -> Verdict:
     + authorizes(ASKS + "&scope=a", sign="-"))
 def asks_for_challenged(exchange: Exchange) -> Verdict:
     """A client asks for all scopes of the challenge."""
-    flow, asked = flow_of(exchange), authorization_request(exchange)
+    flow, asked = flow_of(exchange), _authorization(exchange)
     wanted = words(flow.stepping if flow.stepping is not None else flow.scope)
     if not asked or not wanted:
         return None
@@ -275,7 +293,7 @@ def asks_for_challenged(exchange: Exchange) -> Verdict:
       + authorizes(ASKS + "&scope=a+b", sign="-"))
 def asks_for_no_more(exchange: Exchange) -> Verdict:
     """A client asks for the scopes of the first challenge, and for no others."""
-    flow, asked = flow_of(exchange), authorization_request(exchange)
+    flow, asked = flow_of(exchange), _authorization(exchange)
     if not asked or flow.challenge is None or flow.scope is None or flow.stepping is not None or len(flow.issued):
         return None
     more = words(asked.get("scope")) ^ words(flow.scope)
@@ -292,7 +310,7 @@ def asks_for_no_more(exchange: Exchange) -> Verdict:
 """ + authorizes(ASKS + "&scope=a+b", sign="+") + authorizes(ASKS + "&scope=a", sign="-"))
 def asks_for_supported(exchange: Exchange) -> Verdict:
     """A client to which no scope is named asks for all that the metadata of the resource has."""
-    flow, asked = flow_of(exchange), authorization_request(exchange)
+    flow, asked = flow_of(exchange), _authorization(exchange)
     if not asked or flow.challenge is None or flow.scope is not None or flow.stepping is not None:
         return None
     if len(flow.issued) or flow.resource is None or "scope" in flow.challenge.parameters:
@@ -316,7 +334,7 @@ resource_metadata=\\"http://127.0.0.1:8000/.well-known/oauth-protected-resource/
       + authorizes(ASKS + "&scope=a+b", 10, "+") + authorizes(ASKS + "&scope=b", 10, "-"))
 def keeps_scopes(exchange: Exchange) -> Verdict:
     """A client that needs more scopes asks for those that it had, too."""
-    flow, asked = flow_of(exchange), authorization_request(exchange)
+    flow, asked = flow_of(exchange), _authorization(exchange)
     if not asked or flow.stepping is None or flow.requested is None:
         return None
     lost = words(flow.requested) - words(asked.get("scope"))

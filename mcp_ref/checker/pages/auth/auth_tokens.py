@@ -90,14 +90,20 @@ def not_in_query(exchange: Exchange) -> Verdict:
 
 
 class Used:
-    """The requests with a token that were served: by path, when the first was; and how many were refused since."""
+    """When the first request with a token was served, by path and session: without a session nobody knows a client."""
 
     def __init__(self) -> None:
-        self.since: "Forgetful[str, float]" = Forgetful(Bounds().entries)
+        self.since: "Forgetful[Tuple[str, str], float]" = Forgetful(Bounds().entries)
+
+
+def _session_of(exchange: Exchange) -> Tuple[str, str]:
+    """Return the path and the session of a request, also of the one that opens the session; "" if it has none."""
+    named = exchange.header("mcp-session-id") or exchange.answer_header("mcp-session-id")
+    return exchange.path, named or ""
 
 
 @rule("auth.every-request", on=RESPONSE, needs="http", scene="""
-    on http 2025-11-25 nosession
+    on http 2025-11-25
     C [3 Authorization="Bearer ***0000000a"] #1 tools/list {}
     S [3] #1 {"tools": []}
   + C [4 Authorization="Bearer ***0000000a"] #2 tools/list {}
@@ -106,7 +112,8 @@ class Used:
 """)
 def each_time(exchange: Exchange) -> Verdict:
     """A client that has a token sends it with every request."""
-    since = exchange.connection.state(Used).since.get(exchange.path)
+    key = _session_of(exchange)
+    since = exchange.connection.state(Used).since.get(key)
     if since is None or not _sends(exchange) or exchange.opened <= since:
         return None
     if exchange.header("authorization") is not None:
@@ -116,6 +123,8 @@ def each_time(exchange: Exchange) -> Verdict:
     if exchange.method == "GET" and exchange.header("mcp-protocol-version") is None and (
             exchange.header("mcp-session-id") is None):
         return None  # others visit the address, too
+    if not key[1]:
+        return CannotTell("which client sent the request: there is no session")
     return Broken("a request without it", "Authorization")
 
 
@@ -127,13 +136,13 @@ def _opens(exchange: Exchange) -> bool:
 @observe(on=RESPONSE)
 def note_used(exchange: Exchange) -> None:
     """Note that a request with a token was served; a refusal ends that."""
-    used = exchange.connection.state(Used).since
+    used, key = exchange.connection.state(Used).since, _session_of(exchange)
     if not _sends(exchange):
         return
     if exchange.status in (401, 403) or _opens(exchange) and token_of(exchange) is None:
-        used.pop(exchange.path)
-    elif is_served(exchange) and token_of(exchange) is not None and exchange.path not in used:
-        used[exchange.path] = exchange.answered or exchange.opened
+        used.pop(key)
+    elif is_served(exchange) and token_of(exchange) is not None and key not in used:
+        used[key] = exchange.answered or exchange.opened
 
 
 def _listed(flow: Flow, exchange: Exchange) -> Any:

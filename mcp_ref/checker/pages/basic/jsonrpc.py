@@ -189,7 +189,9 @@ def _answered(message: Message) -> Optional[Message]:
 
 def _was_taken(request: Message) -> bool:
     """Return True if the server has accepted a POST: then sending it again is no second try."""
-    status = request.exchange.status if request.exchange is not None else None
+    if request.exchange is None or request.exchange.complete is False:  # the response was perhaps lost on its way
+        return False
+    status = request.exchange.status
     return status is not None and 200 <= status < 300 and request.answer is not None
 
 
@@ -322,13 +324,12 @@ def notification_no_response(message: Message) -> Verdict:
         return KEPT
     if message.exchange is not None:  # the rules of HTTP say what a POST of a notification is answered by
         return None
-    if message.id is not None or message.kind != ERROR or not _about_notification(message) or (
-            message.error.get("code") == -32700):
+    if message.id is not None or not _about_notification(message) or message.error.get("code") == -32700:
         return None
     verdict = _without_id(message)
     if not isinstance(verdict, Broken):
         return verdict
-    return Broken("an error without id after the notification %s" % (
+    return Broken("a response without id after the notification %s" % (
         message.connection.state(Spoken).last[message.receiver].method))
 
 

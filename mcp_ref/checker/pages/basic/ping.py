@@ -84,7 +84,9 @@ def timeout_is_failure(message: Message) -> Verdict:
     ping = pings.open[message.sender]
     if ping is None or message.connection.http:
         return None
-    if ping.answer is not None or message.method == PING or message.time - ping.time <= _FAILED:
+    if ping.answer is not None or ping.cancelled is not None:
+        return KEPT
+    if message.method == PING or message.time - ping.time <= _FAILED:
         return KEPT
     pings.open[message.sender] = None
     return "%s, and a ping had no answer for %.0f seconds" % (message.method, message.time - ping.time)

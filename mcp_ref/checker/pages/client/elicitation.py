@@ -265,6 +265,7 @@ def faults_of_content(message: Message, question: Question, result: Mapping[str,
     return short(wrong[0].about("content"), 100) if wrong else ""
 
 
+_SEVERAL = CannotTell("which question was answered: several clients may have got one")
 _SCHEMA = _FORM.replace('"string"}}', '"integer"}}, "required": ["n"]')
 
 
@@ -282,6 +283,8 @@ def fits(message: Message) -> Verdict:
     for answer in answers(message, ELICIT):
         seen = seen or answer.result.get("action") == "accept"
         wrong = faults_of_content(message, answer.question, answer.result)
+        if wrong and message.notes.get("several"):
+            return _SEVERAL
         if wrong:
             found.append(Broken(wrong, answer.where + ".content"))
     return found or (KEPT if seen else None)
@@ -306,8 +309,10 @@ def checks(message: Message) -> Verdict:
     request = message.request
     wrong = [] if request is None else [
         answer for answer in answers(request, ELICIT) if faults_of_content(request, answer.question, answer.result)]
-    if not wrong or has_mask(wrong[0].result):
+    if not wrong or request is None or has_mask(wrong[0].result):
         return None
+    if request.notes.get("several"):
+        return _SEVERAL
     if message.kind == ERROR or not succeeded(message):
         return KEPT
     return Broken("the request succeeds with a content that the form does not allow", wrong[0].where)

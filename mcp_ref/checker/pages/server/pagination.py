@@ -229,6 +229,8 @@ def ends(message: Message) -> Verdict:
         return None
     if cursor_of(message) != final.cursor or message.time - final.time > _AT_ONCE:
         return KEPT
+    if message.exchange is not None and message.session.id is None:
+        return CannotTell("which client asks: several may share the connection")
     return Broken("the last page is asked for again at once", "params.cursor")
 
 

@@ -97,7 +97,7 @@ def takes_posts(exchange: Exchange) -> Verdict:
     stream: Optional[Exchange] = exchange.connection.state(Announced).paths.get(exchange.path)
     if stream is None or exchange.status is None:
         return None
-    if exchange.status in (404, 405, 501):
+    if exchange.status in (405, 501):  # 404 may be about the session
         if exchange.header("authorization") != stream.header("authorization") or _target(exchange) not in (
                 exchange.connection.state(Announced).targets):
             return CannotTell("whether the stream is of this client")
