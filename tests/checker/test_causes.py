@@ -54,3 +54,23 @@ def test_faults_of_two_members_of_a_message_are_two_causes(name, more, expected)
 ])
 def test_what_is_wrong_with_a_message_of_which_nobody_knows_what_it_is_follows(line, expected):
     assert roots("on stdio 2025-11-25\nC #1 tools/list\n" + line) == expected
+
+
+@pytest.mark.parametrize("scene, expected", [
+    ('S> {"jsonrpc": "2.0", "id": null, "result": {}}', ["jsonrpc.notification-no-response"]),
+    ('S> {"jsonrpc": "2.0", "result": {}}', ["jsonrpc.notification-no-response"]),
+    ('S> {"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "x"}}', [
+        "jsonrpc.notification-no-response"]),
+    ("C> []", ["jsonrpc.follow-spec"]),
+    ('C> [{"jsonrpc": "2.0", "id": 9, "method": "ping"}]', ["lifecycle.respect-version"]),
+    ('S #1 sampling/createMessage {"messages": [], "maxTokens": 1}', ["lifecycle.negotiated-capabilities"]),
+    ('S #1 sampling/createMessage {"messages": [], "maxTokens": 1}\nC #1 !-1 "no"', [
+        "lifecycle.negotiated-capabilities"]),
+], ids=["result", "result without id", "error", "empty array", "batch", "no answer", "refused"])
+def test_the_most_telling_rule_is_the_root(scene, expected):
+    begin = 'on stdio 2025-06-18 client={"roots": {"listChanged": true}}\nC notifications/roots/list_changed\n'
+    assert roots(begin + scene) == expected
+
+
+def test_a_pipe_without_any_handshake_breaks_the_rule_of_the_handshake():
+    assert roots('on stdio 2025-06-18 bare\nC #1 tools/list\nS #1 {"tools": []}') == ["lifecycle.init-first"]

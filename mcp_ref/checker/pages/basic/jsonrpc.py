@@ -3,7 +3,7 @@
 """
 
 from functools import lru_cache
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Union
 
 from ....methods import NOTIFICATION as A_NOTIFICATION
 from ....methods import REQUEST as A_REQUEST
@@ -91,15 +91,17 @@ def envelope(message: Message) -> Optional[Broken]:
     return None
 
 
-@rule("jsonrpc.follow-spec", on=(REQUEST, NOTIFICATION, RESULT, ERROR, ODD, NOISE), spoils=True, follows=(
-    "jsonrpc.r*", "jsonrpc.error-*"), scene="""
+@rule("jsonrpc.follow-spec", on=(REQUEST, NOTIFICATION, RESULT, ERROR, ODD, NOISE, BATCH), spoils=True, follows=(
+    "jsonrpc.r*", "jsonrpc.error-*", "http.post-body-*", "http.batch-body-*"), scene="""
     on stdio 2025-06-18
   + C> {"jsonrpc": "2.0", "id": 1, "method": "ping"}
   - C> {"jsonrpc": 2.0, "id": 1, "method": "ping"}
     S #1 {}
 """)
-def follow_spec(message: Message) -> Verdict:
+def follow_spec(message: Union[Message, Batch]) -> Verdict:
     """A message has the members of a JSON-RPC 2.0 request, notification or response, and the version in jsonrpc."""
+    if isinstance(message, Batch):
+        return None if message else "an empty array"
     if message.kind != NOISE:
         return envelope(message) or KEPT
     posted = message.exchange is not None and message.sender == CLIENT
@@ -311,7 +313,7 @@ def _about_notification(message: Message) -> bool:
     return last is not None and last.kind == NOTIFICATION
 
 
-@rule("jsonrpc.notification-no-response", on=(RESULT, ERROR), scene="""
+@rule("jsonrpc.notification-no-response", on=(RESULT, ERROR), spoils=True, scene="""
     on stdio 2025-06-18
     C notifications/roots/list_changed
   - S> {"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "Method not found"}}

@@ -232,7 +232,7 @@ def server_no_early_requests(message: Message) -> Verdict:
 def _foreign(subject: object) -> Verdict:
     """Return the verdict about a method of another revision, or a batch where there is none."""
     if isinstance(subject, Batch):
-        if subject.session.initialize_result is None or subject.revision is None:
+        if subject.session.initialize_result is None or subject.revision is None or not subject:
             return None
         return KEPT if subject.revision.batching else "a batch of %d messages" % len(subject)
     if not isinstance(subject, Message) or subject.revision is None or subject.session.initialize_result is None:
