@@ -36,7 +36,7 @@ from .framing import Head
 from .relay import Relay, passed_on
 from .telling import Teller
 
-RECORDED = ("start", "both", "bytes", "http", "sse", "end", "documents")
+RECORDED = ("start", "both", "times", "bytes", "http", "sse", "end", "documents")
 PAUSE_SECONDS = 0.5
 """The seconds for which nothing is accepted where no descriptor is left."""
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)

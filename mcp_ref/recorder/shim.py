@@ -42,7 +42,7 @@ from .backlog import Backlog, Stream, stuck
 from .lines import Lines, StderrLines
 from .telling import Teller
 
-RECORDED = ("start", "both", "bytes", "end", "process", "stderr")
+RECORDED = ("start", "both", "times", "bytes", "end", "process", "stderr")
 PASSED_ON = tuple(name for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
                   if hasattr(signal, name))
 """The signals that the child gets from us."""

@@ -125,6 +125,7 @@ MEMBERS: Dict[str, Dict[str, Any]] = {
 RECORDED: Dict[str, str] = {
     "start": "the trace begins before the first byte of the conversation",
     "both": "messages of both parties",
+    "times": "when each event was seen, so that how long and how often something was can be judged",
     "bytes": "bytes that are no canonical message are there as they were",
     "http": "HTTP requests and responses with their header fields",
     "sse": "ids, types and retry times of SSE events",
@@ -135,7 +136,7 @@ RECORDED: Dict[str, str] = {
 }
 """The names in ``recorded`` of the header, and what each promises."""
 
-_ALWAYS = ("start", "both", "bytes", "http", "sse", "end")
+_ALWAYS = ("start", "both", "times", "bytes", "http", "sse", "end")
 """The promises of every `Trace`; a tap adds what it sees of a process, and of authorization."""
 _NOTED = (STATE, TRANSPORT, FINDING, GAP)
 """The kinds that are nothing without a note."""

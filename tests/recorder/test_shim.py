@@ -364,7 +364,7 @@ def test_a_session_of_our_client_is_the_same_through_the_shim(out, revision):
 def test_the_header_says_what_is_recorded(out):
     finish(shim(out, CAT))
     header = next(read(out))
-    assert header.more["recorded"] == ["start", "both", "bytes", "end", "process", "stderr"]
+    assert header.more["recorded"] == ["start", "both", "times", "bytes", "end", "process", "stderr"]
 
 
 @pytest.mark.parametrize("words, complaint", [

@@ -150,7 +150,7 @@ def token_unique(message: Message) -> Verdict:
     return Broken("the request #%s has the token %s, too" % (before.id, token), "params._meta.progressToken")
 
 
-@rule("progress.rate-limit", on=NOTIFICATION, method="notifications/progress",
+@rule("progress.rate-limit", on=NOTIFICATION, method="notifications/progress", needs="times",
       reading="more than %d notifications for one request in a second are a flood" % FLOOD, scene="""
     on stdio 2025-06-18
     C #1 tools/call {"name": "slow", "_meta": {"progressToken": "p"}}

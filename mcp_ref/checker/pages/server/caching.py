@@ -160,7 +160,7 @@ def _last(message: Message) -> Optional[Fetched]:
     return message.session.state(Cache).fetched.get(key)  # type: ignore[no-any-return]
 
 
-@rule("cache.ttl-positive", on=REQUEST, method=_CACHED,
+@rule("cache.ttl-positive", on=REQUEST, method=_CACHED, needs="times",
       reading="a client may look again; one that asks five times for what is fresh does not heed it", scene="""
     on stdio 2026-07-28
     C #1 tools/list
@@ -206,7 +206,7 @@ def _two(kept: str, broken: str) -> str:
     return "\n".join([sign + " " + line for sign, text in (("+", kept), ("-", broken)) for line in text.splitlines()])
 
 
-@rule("cache.no-polling", on=REQUEST, method=_CACHED,
+@rule("cache.no-polling", on=REQUEST, method=_CACHED, needs="times",
       reading="five requests in a row about one time to live apart, with nothing between them", scene=_two(
           _every((30.1, 95, 31, 260, 44), 30000), _every((30.1, 31.1, 32.2, 30.4, 31.9), 30000)))
 def polls(message: Message) -> Verdict:
@@ -223,7 +223,7 @@ def polls(message: Message) -> Verdict:
     return KEPT
 
 
-@rule("cache.poll-jitter", on=REQUEST, method=_CACHED, follows="session:cache.no-polling",
+@rule("cache.poll-jitter", on=REQUEST, method=_CACHED, needs="times", follows="session:cache.no-polling",
       reading="ten requests in a row whose intervals are the same to two thousandths, with nothing between them",
       scene=_two(_every((10, 11.5, 9.2, 10.8, 12, 10.1, 9.9, 11, 10.3, 12.2), 0), _every((10,) * 10, 0)))
 def jitters(message: Message) -> Verdict:

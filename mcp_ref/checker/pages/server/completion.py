@@ -109,7 +109,7 @@ def _key(message: Message) -> Any:
         return None
 
 
-@rule("completion.cache", on=REQUEST, method=_COMPLETE, party=CLIENT,
+@rule("completion.cache", on=REQUEST, method=_COMPLETE, party=CLIENT, needs="times",
       reading="keeping a completion is appropriate for two seconds: five equal requests within them are too many",
       scene="""
     on stdio 2025-06-18

@@ -142,7 +142,7 @@ def opt_in(message: Message) -> Verdict:
         message.session.from_start and not logs.open.forgot) else CannotTell("the requests before")
 
 
-@rule("logging.rate-limit", "logging.rate-limit-both", on=NOTIFICATION, method=LOG_MESSAGE,
+@rule("logging.rate-limit", "logging.rate-limit-both", on=NOTIFICATION, method=LOG_MESSAGE, needs="times",
       reading="more than %d log messages in a second are a flood" % FLOOD, scene="""
     on stdio 2025-06-18
     S notifications/message {"level": "info", "data": "ready"}

@@ -193,7 +193,7 @@ def survives(subject: Union[Happening, Message]) -> Verdict:
     return Broken("exit with code %s, and no answer" % short(subject.event.more.get("code")), at=pending[-1])
 
 
-@rule("pagination.stable-cursors", on=(RESULT, ERROR), method=_METHODS, party=SERVER,
+@rule("pagination.stable-cursors", on=(RESULT, ERROR), method=_METHODS, party=SERVER, needs="times",
       reading="a cursor that has led to a page is usable for a minute, if no change is announced", scene=_FIRST + """
     C #2 tools/list {"cursor": "YWI="}
     S #2 {"tools": [], "nextCursor": "bmV4dA=="}
@@ -214,7 +214,8 @@ def stable(message: Message) -> Verdict:
     return Broken("the cursor %s is refused, which led to a page before" % short(cursor), "error.code")
 
 
-@rule("pagination.end", on=REQUEST, method=_METHODS, reading="the same cursor again, at once after the last page",
+@rule("pagination.end", on=REQUEST, method=_METHODS, needs="times",
+      reading="the same cursor again, at once after the last page",
       scene=_FIRST + """
     C #2 tools/list {"cursor": "YWI="}
     S #2 {"tools": []}

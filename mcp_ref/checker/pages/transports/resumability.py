@@ -230,7 +230,7 @@ def resumes_from_last(exchange: Exchange) -> Verdict:
     return Broken("%s, and the last was %s" % (id[:40], last.last_id[:40]), "Last-Event-ID")
 
 
-@rule("http.resume-respect-retry", on=HEAD, needs="http sse end", scene="""
+@rule("http.resume-respect-retry", on=HEAD, needs="http sse end times", scene="""
     on http 2025-11-25
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream
