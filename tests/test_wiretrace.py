@@ -278,7 +278,7 @@ def test_recording_has_the_documented_form(tmp_path: pathlib.Path, clock: List[f
     header, *lines = [json.loads(line) for line in data.splitlines()]
     assert header.pop("recorder").startswith("mcp_ref ") and re.fullmatch(
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", header.pop("started"))
-    assert header == {"trace": 1, "recorded": ["start", "both", "bytes", "http", "sse", "end"]}
+    assert header == {"trace": 1, "recorded": ["start", "both", "times", "bytes", "http", "sse", "end"]}
     assert lines == [
         {"time": 0.0, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "m",
                                                     "params": {"z": 1, "a": "é\u2028"}}},
