@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Tuple
+from typing import IO, TYPE_CHECKING, Any, Iterator, List, Sequence, Tuple
 
 from ..command import Command, Commands
 from ..output import DONE, UsageError
@@ -46,16 +46,16 @@ def _trace(options: Any) -> int:
         if options.http:
             through_proxy(options.http, options.keep_host, sink, options.allowed_host or ())
             return DONE
-        code = through_shim(
-            options.server if options.live else options.server[0], sink, STDERR_SECONDS if options.out == "-" else None)
+        code = through_shim(options.server if options.live else options.server[0], sink, options.out == "-")
     from ...recorder.shim import end_as
 
     return end_as(code)
 
 
-def through_shim(command: Any, sink: "Sink", seconds: Optional[float] = None) -> int:
-    """Run a server with a shim around its pipes, and return its exit code as `subprocess` has it. ``seconds``: as in
-    `Shim`.
+def through_shim(command: Any, sink: "Sink", shown: bool = False) -> int:
+    """Run a server with a shim around its pipes, and return its exit code as `subprocess` has it.
+
+    ``shown``: the sink writes on standard error.
     """
     from ...recorder.shim import RECORDED, Shim
     from ...recorder.telling import Teller
@@ -64,9 +64,9 @@ def through_shim(command: Any, sink: "Sink", seconds: Optional[float] = None) ->
     sys.setswitchinterval(SWITCH_SECONDS)
     words: List[str] = arguments(command)
     teller = Teller(sink, "trace", RECORDED)
-    shim = Shim(words, teller, seconds=seconds)
+    shim = Shim(words, teller, seconds=STDERR_SECONDS if shown else None)
     code = shim.run()
-    _tell_failure(teller, shim.recorded)
+    _tell_failure(teller, shim.recorded, shown)
     return code
 
 
@@ -140,11 +140,11 @@ def _convert(options: Any) -> int:
     return DONE
 
 
-def _tell_failure(teller: "Teller", recorded: bool) -> None:
+def _tell_failure(teller: "Teller", recorded: bool, shown: bool = False) -> None:
     from ...recorder.backlog import stuck
     from ...recorder.shim import takes_more
 
-    if stuck() and not takes_more(2):
+    if stuck() and (shown or not takes_more(2)):
         return  # nobody reads our standard error: writing there would wait for ever, too
     if not recorded:
         note("mcp_ref: the trace is not whole: it could not be written in time")
