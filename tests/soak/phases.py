@@ -12,6 +12,7 @@ from http_wire import end_of, parts_of
 from peer import request, tool_request
 from soaked import Callers, Event, Failed, Soaked, body_of, cut, events, received
 from stateless import alone, listened
+from tasked import tasked
 from waiting import waiting
 
 MOST_THREADS = 16
@@ -257,6 +258,7 @@ PHASES: Tuple[Tuple[str, int, Phase], ...] = (
     ("hostile clients", 300, hostile),
     ("requests that stand alone", 20_000, alone),
     ("streams of listeners", 3000, listened),
+    ("tasks", 3000, tasked),
     ("sessions in a shared store", 1000, shared),
     ("requests with tokens", 10_000, guarded),
     ("waiting handlers", 2000, waiting),

@@ -21,21 +21,25 @@ from mcp_ref import Context, Limits, Server
 from mcp_ref import threads
 from mcp_ref.auth import JwtVerifier, ResourceServer
 from mcp_ref.errors import Busy
-from mcp_ref.server import SqliteStore
+from mcp_ref.server import SqliteStore, Tasks
+from mcp_ref.server.tasks import engine
 from mcp_ref.streamable.shared import table
 
+TASK_SECONDS = 4.0
+"""How long tasks are kept."""
 LIMITS = Limits(session_idle=4.0, http_write_timeout=2.0, http_body_timeout=3.0, http_header_timeout=3.0,
                 max_stream_bytes=1 << 20, max_log_messages_per_second=1e6, max_progress_per_second=1e6,
                 max_sessions=20_000, max_session_share=1.0, question_grace=1.0, max_cached_tokens=20,
-                max_held_bytes=64_000_000)
+                max_held_bytes=64_000_000, max_task_requests_per_second=1e6, max_tasks_per_principal=20_000)
 PATIENT = replace(LIMITS, session_idle=60.0, http_header_timeout=30.0)
 """For as many clients as it takes a while to make."""
 WATCHED = ("HttpSession", "ReplicaSession", "Connection", "HttpExchange", "ReplyStream", "Context", "Session", "Replay",
-           "Listener")
+           "Listener", "TaskRun")
 """Names of classes whose objects are counted."""
+engine.SWEEP = 0.2
 threads.IDLE = table.REPLICA_SECONDS = table._SWEEP_SECONDS = 2.0
 
-server = Server("soak", version="1", limits=LIMITS)
+server = Server("soak", version="1", limits=LIMITS, tasks=Tasks(ttl=TASK_SECONDS, poll=0.1))
 patient = Server("patient", version="1", limits=PATIENT)
 asking: "collections.Counter[str]" = collections.Counter()
 """What became of the calls of `ask`."""
@@ -62,6 +66,17 @@ def flood(count: int, ctx: Context) -> str:
     """Send so many log messages of 16 KiB."""
     for _ in range(count):
         ctx.log("info", "x" * 16384)
+    return "done"
+
+
+@server.tool(task="optional")
+def job(what: str, ctx: Context) -> str:
+    """Do something at once, ask for a word, or wait for the end."""
+    ctx.progress(1, 2)
+    if what == "asks":
+        return ctx.elicit("Which word?", {"word": str})["word"]
+    if what == "waits":
+        ctx.cancelled.wait(2 * TASK_SECONDS)
     return "done"
 
 
@@ -133,6 +148,7 @@ def held(listeners: Dict[str, Any], store: SqliteStore) -> Dict[str, Any]:
         "held bytes": server.held.total,
         "most held bytes": LIMITS.max_held_bytes,
         "sessions": sum(len(endpoint.sessions.all()) for endpoint in endpoints) + store.count(),
+        "tasks": len(server.tasks.store),
         "memory": int(rows["VmRSS"].split()[0]) * 1024,
         "objects": {name: objects[name] for name in WATCHED},
         "all objects": len(gc.get_objects()),

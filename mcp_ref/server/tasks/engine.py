@@ -269,6 +269,7 @@ class Tasks:
         that has expired.
         """
         self.check_rate(context)
+        self._sweep(stores.wall_clock())
         record = self.own(context, id)
         if record is None:
             context.connection.counters.note("unknown task", "%s asked for" % context.request.method)
