@@ -33,7 +33,7 @@ IN_HELP: Dict[str, Set[str]] = {
 INSIDE: Dict[str, Set[str]] = {
     "client": {"listening", "renewed", "wanted"},
     "server": {"completes", "connection", "held", "hides", "listeners", "may_log", "resolve", "states",
-               "subscriptions", "tasks"},
+               "subscriptions"},
     "host": set(),
 }
 """For other parts of the package; they may change."""
