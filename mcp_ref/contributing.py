@@ -18,6 +18,7 @@ floor  name               what it has
        `deadline`         time left across several steps, and rates, on a clock that tests can replace
        `records`          a base of dataclasses that are cheap to define
        `urls`             URLs and their parts
+       `sqlitefile`       a file of SQLite that processes share
 2      `diagnostics`      log records, counts, redaction of secrets
        `options`          refusals of misspelt options
        `requirements`     the table of the requirements of the specification, without its sentences

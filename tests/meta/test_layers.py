@@ -15,7 +15,7 @@ import pytest
 from tests.meta.facts import PACKAGE, expect_nothing, imported_names, nodes_of, python_files, shown, tree_of
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
-    ("version", "revisions", "deadline", "records", "urls"),
+    ("version", "revisions", "deadline", "records", "urls", "sqlitefile"),
     ("diagnostics", "options", "requirements"),
     ("limits", "deprecations"),
     ("errors",),

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from mcp_ref.streamable.shared import sqlite, sqlitefile
+from mcp_ref import sqlitefile
+from mcp_ref.streamable.shared import sqlite
 from mcp_ref.streamable.shared.sqlite import SqliteStore
 from mcp_ref.streamable.shared.store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, StoredRecord, Room
 

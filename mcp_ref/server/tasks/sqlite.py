@@ -15,7 +15,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
-from ...streamable.shared.sqlitefile import SqliteFile, boot, transaction, use_wal
+from ...sqlitefile import SqliteFile, boot, transaction, use_wal
 from .store import TaskRecord, TaskRoom, TaskStore
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, List, Optional, Union
 
 from ... import deadline
 from ...options import spelt
-from .sqlitefile import SqliteFile, boot, transaction, use_wal
+from ...sqlitefile import SqliteFile, boot, transaction, use_wal
 from .store import FULL, IN, OUT, SENT, UNWANTED, Letter, StoredRecord, Room, Store, Values
 
 if TYPE_CHECKING:
