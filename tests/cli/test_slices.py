@@ -14,9 +14,9 @@ import io, json, os, threading
 import my.mcp.server as own
 from my.mcp import Context, Limits, McpError, REVISIONS, Server, ToolError
 from my.mcp.server import (
-    Annotations, Answer, Cache, Connection, Extension, Icon, Inline, MainThreadQueue, Method, NoThreads,
-    ResourceNotFound, Route, RpcError, ToolAnnotations, Trace, UrlElicitationRequired, audio, blob, image, to_file,
-    to_text)
+    Annotations, Answer, Cache, Connection, Extension, Icon, Inline, MainThreadQueue, MemoryTasks, Method, NoThreads,
+    ResourceNotFound, Route, RpcError, SqliteTasks, Tasks, TaskStore, ToolAnnotations, Trace, UrlElicitationRequired,
+    audio, blob, image, to_file, to_text)
 
 used = {}
 
@@ -132,6 +132,16 @@ def _():
 def _():
     queue = MainThreadQueue()
     assert queue.needs_pump and issubclass(NoThreads, McpError) and callable(Connection.notify)
+
+@use("Tasks", "TaskStore", "MemoryTasks", "SqliteTasks")
+def _():
+    import os, tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        for store in (MemoryTasks(), SqliteTasks(os.path.join(folder, "tasks.db"))):
+            assert isinstance(store, TaskStore)
+            Server("tasked", tasks=Tasks(store)).tool(lambda: 1, name="one", task="optional")
+            assert store.read("nothing") is None
+            store.close()
 
 for name in ("Store", "SqliteStore"):
     try:
