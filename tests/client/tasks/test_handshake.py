@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_ref.client import Sampling
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, PeerError, RequestCancelled, RequestTimeout
 from tests.support.scene import SILENT, Failure, Scene
 from tests.support.scripted import PATIENCE
@@ -301,3 +302,22 @@ def test_what_becomes_of_a_task_is_logged(caplog):
     lines = [record.getMessage() for record in caplog.records if ID in record.getMessage()]
     assert lines == ["task %s of tool t: %s" % (ID, what) for what in ("working", "cancelled by its caller",
                                                                        "cancelled")]
+
+
+@pytest.mark.spec("tasks.ignored-when-undeclared", "tasks.declare-capability")
+@pytest.mark.parametrize("method, params, answer", [
+    ("elicitation/create", {"message": "Who?", "requestedSchema": FORM},
+     {"action": "accept", "content": {"name": "A"}}),
+    ("sampling/createMessage", {"messages": [], "maxTokens": 5},
+     {"role": "assistant", "model": "m", "content": {"type": "text", "text": "yes"}}),
+])
+def test_a_client_runs_no_request_as_a_task_and_says_so(method, params, answer):
+    """It answers as if there were no ``task``, and knows no tasks of its own."""
+    with HandshakeTasks([kept()], sampling=Sampling(lambda params, context: "yes", model="m"),
+                        elicitation=lambda params, context: {"name": "A"}) as scene:
+        assert "tasks" not in scene.opening["capabilities"]
+        scene.peer.request("q", method, dict(params, task={"ttl": 1000}))
+        scene.peer.request("g", "tasks/get", {"taskId": ID})
+        eventually(lambda: len([seen for seen in scene.peer.seen if seen.get("id") in ("q", "g")]) == 2)
+        found = {seen["id"]: seen for seen in scene.peer.seen if seen.get("id") in ("q", "g")}
+        assert found["q"]["result"] == answer and found["g"]["error"]["code"] == -32601
