@@ -3,12 +3,13 @@ import threading
 
 import pytest
 
-from mcp_ref import Host
+from mcp_ref import Host, Server
 from mcp_ref.errors import ConnectionLost, LocalProtocolError, McpError, PeerError
 from mcp_ref.host import Allow, AllowListed, AskOnce, Denied, Deny, Policy
 from tests.support.hosting import SILENT, TELLING, scripted, tool
 from tests.support.scripted import PATIENCE
 from tests.support.sides import HANDSHAKE, Gate, in_thread
+from tests.support.tasks import AT_ONCE, Served, asking, completed, working
 
 CHANGED = "notifications/tools/list_changed"
 in_both_eras = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
@@ -424,3 +425,15 @@ def test_a_server_that_knows_no_templates_has_none_and_that_is_no_error(code, re
         peer.send({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": code, "message": "no"}})
         assert listing.get() == []
         assert [event["reason"] for event in events if event["event"] == "error"] == reasons
+
+
+def test_a_host_waits_through_the_task_that_a_call_becomes():
+    """The policy and the record are those of any call."""
+    server, entries = Server("jobs", extensions=[Served(working(), asking("a"), completed("yes"))]), []
+    server.tool(name="t")(lambda: "never")
+    with Host(policy=Policy(tool_call=lambda call: True), audit=entries.append, limits=AT_ONCE,
+              elicitation=lambda request: {"name": "Ada"}) as host:
+        host.connect("jobs", server)
+        assert host.call_tool("jobs__t").text == "yes"
+    kinds = [entry["event"] for entry in entries]
+    assert "tool_call" in kinds and "elicitation" in kinds
