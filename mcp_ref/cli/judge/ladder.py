@@ -1,7 +1,7 @@
 """The command `ladder`: draw a recorded session as a sequence diagram, with what the checker found at its messages."""
 
 import argparse
-from typing import Any, Iterable, Iterator
+from typing import Any, Iterable, Iterator, List, Tuple
 
 from ...checker import Checker, Finding
 from ...ladder.conversation import NOTE, Conversation, Remark, Scribe, Step, between, elided
@@ -28,13 +28,13 @@ def remarks(findings: Iterable[Finding]) -> Iterator[Remark]:
                      each.connection, each.time)
 
 
-def judged(events: Iterable[Event]) -> Conversation:
-    """Return the conversation of events, with what the checker finds."""
+def judged(events: Iterable[Event]) -> Tuple[Conversation, List[Finding]]:
+    """Return the conversation of events, with what the checker finds, and that."""
     checker, scribe = Checker(), Scribe()
     for event in events:
         checker.feed(event)
         scribe.take(event)
-    return _finished(checker, scribe)
+    return _finished(checker, scribe), checker.findings
 
 
 def _finished(checker: Checker, scribe: Scribe) -> Conversation:

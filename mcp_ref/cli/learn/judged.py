@@ -48,7 +48,6 @@ def rule_of(id: str) -> Dict[str, Any]:
 
 
 def _object(rule: Any) -> Dict[str, Any]:
-    from ...checker import check
     from ...checker.findings import DISAGREE, VIOLATION, WARNING
     from ...checker.scenes import traces
     from ...ladder import text
@@ -57,13 +56,13 @@ def _object(rule: Any) -> Dict[str, Any]:
 
     verdict = DISAGREE if rule.disagree else VIOLATION if "MUST" in rule.requirement.level else WARNING
     party = _PARTIES["sender" if rule.requirement.role == "both" else rule.party]
-    kept, broken = traces(rule.scene)
-    found = next((each for each in check(broken) if each.rule.id == rule.id), None)
+    (kept, _), (broken, findings) = (judged(events) for events in traces(rule.scene))
+    found = next((each for each in findings if each.rule.id == rule.id), None)
     return {"id": rule.id, "also": list(rule.also), "text": rule.text, "party": party, "verdict": verdict,
             "moments": [_MOMENTS[each] for each in rule.on], "methods": [each for each in rule.methods or () if each],
             "needs": sorted(rule.needs), "reading": rule.reading or None, "disagreement": rule.disagree or None,
             "advice": _advice(rule, verdict, found),
-            "kept": text.lines(elided(judged(kept)), _WIDTH), "broken": text.lines(elided(judged(broken)), _WIDTH)}
+            "kept": text.lines(elided(kept), _WIDTH), "broken": text.lines(elided(broken), _WIDTH)}
 
 
 def _advice(rule: Any, verdict: str, found: Any) -> str:
