@@ -8,6 +8,8 @@ The exit code is 0 without faults at or above ``--level``, 1 with some, 2 if not
 """
 
 import argparse
+import gc
+import itertools
 from typing import Any, Callable, Dict, List
 
 from ...checker import Checker
@@ -22,6 +24,8 @@ from ..output import DONE, FAILED, UsageError, as_json as json_text
 from ..output import note, say, say_json
 
 _LEVELS = (VIOLATION, WARNING)
+COLLECTED = 25_000
+"""Events after which garbage is collected; it is about 30 MB then."""
 _HELP = """\
 ways to use it:
   check FILE...                  judge what was recorded: a trace (--trace=FILE of the other commands, or the command
@@ -70,7 +74,20 @@ def _check(options: Any) -> int:
 
 def _recorded(name: str, accepted: Dict[str, str]) -> Report:
     checker = Checker()
-    note = judge_file(name, checker.feed, "judged")
+    # Messages and exchanges name each other, so they wait for the collector of garbage, which would look through all that
+    # is remembered again and again: a quarter of the time. This process does nothing else, and frees what it must.
+    gc.disable()
+    fed = itertools.count(1)
+
+    def take(event: Event, line: int) -> None:
+        checker.feed(event, line)
+        if next(fed) % COLLECTED == 0:
+            gc.collect()
+
+    try:
+        note = judge_file(name, take, "judged")
+    finally:
+        gc.enable()
     checker.finish()
     if not checker.messages:
         raise UsageError("%s has no messages: there is nothing to judge" % name)
