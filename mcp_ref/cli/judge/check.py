@@ -74,8 +74,8 @@ def _check(options: Any) -> int:
 
 def _recorded(name: str, accepted: Dict[str, str]) -> Report:
     checker = Checker()
-    # Messages and exchanges name each other, so they wait for the collector of garbage, which would look through all that
-    # is remembered again and again: a quarter of the time. This process does nothing else, and frees what it must.
+    # Messages and exchanges name each other, so they wait for the collector of garbage, which would look through all
+    # that is remembered again and again: a quarter of the time. This process does nothing else, and frees what it must.
     gc.disable()
     fed = itertools.count(1)
 
