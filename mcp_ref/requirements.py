@@ -71,8 +71,8 @@ class Requirement(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The public address of its place in the newest revision of the row; "" for an extension."""
-        return "" if self.page.startswith(EXTENSIONS) else url(self.page, self.stated[-1], self.heading)
+        """The public address of its place in the newest revision of the row."""
+        return url(self.page, self.stated[-1], self.heading)
 
     def ranks(self) -> FrozenSet[int]:
         """Return the ranks of the revisions that state it."""

@@ -371,8 +371,8 @@ class Client(Calls):
         return list_skills(self)
 
     def skill(self, uri: str) -> "Skill":
-        """Return the entry of the skill whose ``SKILL.md`` has this URI. Raises `PeerError` -32602 for another URI, and
-        as `skills`."""
+        """Return the entry of the skill whose ``SKILL.md`` has this URI. Raises ValueError for the URI of another file,
+        `PeerError` -32602 for one that is no skill's, and as `skills`."""
         from .skills import get_skill
 
         return get_skill(self, uri)

@@ -156,6 +156,9 @@ def list_skills(client: "Client") -> List[Skill]:
 def get_skill(client: "Client", uri: str) -> Skill:
     """Return the entry of one skill; see `Client.skill`."""
     prepare(client)
+    if rules.root_of(uri) is None:
+        # [2026-07-28 extensions/skills/skills §Getting a Skill] MUST
+        raise ValueError("a skill is named by the URI of its SKILL.md, which %.200s is not" % uri)
     result = _decoded(GetSkillResult, client.request(rules.GET_SKILL, {"uri": uri}), client, rules.GET_SKILL)
     skill: Skill = result.skill
     if skill.uri != uri:

@@ -14,7 +14,7 @@ import io, json, os, threading
 import my.mcp.server as own
 from my.mcp import Context, Limits, McpError, REVISIONS, Server, ToolError
 from my.mcp.server import (
-    Annotations, Answer, Cache, Connection, Extension, Icon, Inline, MainThreadQueue, MemoryTasks, Method, NoThreads,
+    Annotations, Answer, BadSkill, Cache, Connection, Extension, Icon, Inline, MainThreadQueue, MemoryTasks, Method, NoThreads,
     ResourceNotFound, Route, RpcError, SqliteTasks, Tasks, TaskStore, ToolAnnotations, Trace, UrlElicitationRequired,
     audio, blob, image, to_file, to_text)
 
@@ -143,6 +143,16 @@ def _():
             assert store.read("nothing") is None
             store.close()
 
+@use("BadSkill")
+def _():
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            Server("skilled").skills(folder)
+            raise AssertionError("an empty folder")
+        except BadSkill as error:
+            assert "SKILL.md" in str(error)
+
 for name in ("Store", "SqliteStore"):
     try:
         getattr(own, name)
@@ -212,6 +222,7 @@ for trace in (Trace(), to_file(io.StringIO())):
 from my.mcp.messages import ElicitRequestURLParams
 assert UrlRequest(ElicitRequestURLParams(message="m", url="https://example.com/x"), 100).host == "example.com"
 assert MainThreadQueue().needs_pump and issubclass(NoThreads, RuntimeError)
+assert LoadedSkill.__module__ == UnverifiedSkill.__module__ == "my.mcp.client.skills"
 missing = set(own.__all__) - set(re.findall(r"\\w+", SOURCE))
 assert not missing, missing
 print("all", len(own.__all__), "names")

@@ -100,6 +100,8 @@ def test_the_front_matter_has_to_be_that_of_the_entry_field_by_field(client, cha
         client.load_skill(entry)
 
 
+@pytest.mark.sends_illegal(why="the file is broken after it was listed", rules=lambda text, **_: [
+    "skills.skill-md-frontmatter"] * (text == "no front matter" or isinstance(text, bytes)))
 @pytest.mark.parametrize("text, said", [
     ("no front matter", "front matter cannot be read: line 1"), (b"---\nname: pdf\n\xff---\n", "no UTF-8"),
     ("---\nname: pdf\ndescription: |\n  x\n y\n---\n", "cannot be read: line 5"),
@@ -205,8 +207,10 @@ def test_what_is_a_skill_says_the_server_and_not_the_uri(client, folder):
     assert client.skills() == []
     assert client.load_skill(URI).name == "pdf"
     write(folder, "notes.md", "x")
-    with pytest.raises(PeerError):
+    with pytest.raises(ValueError, match="its SKILL.md"):
         client.load_skill("skill://notes.md")
+    with pytest.raises(PeerError):
+        client.load_skill("skill://notes/SKILL.md")
     assert client.read_resource("skill://notes.md").contents[0].text == "x"
 
 

@@ -13,6 +13,7 @@ _MOMENTS = {
     "request": "a request", "notification": "a notification", "result": "a result", "error": "an error",
     "message": "any message", "asked": "a question of the server, however it travels",
     "answered": "an answer of the client to a question", "outcome": "the response to a request with such an answer",
+    "tasked": "a message about a task",
     "odd": "an object that is no message of JSON-RPC", "noise": "bytes that are no JSON",
     "batch": "a batch, when its messages were seen", "head": "the head of an HTTP request",
     "response": "the head of an HTTP response", "end": "the end of an HTTP exchange", "event": "an SSE event",

@@ -245,7 +245,7 @@ def _requirement(found: Dict[str, Any]) -> List[str]:
              "  revisions   %s" % (found["revisions"]),
              "  page        %s" % where]
     lines += _listed("before", [each for each in found["earlier"].split(";") if each])
-    lines.append("  read it at  %s" % (found["url"] or "the extension's own repository"))
+    lines.append("  read it at  %s" % found["url"])
     cited = ["%s  %s" % (each["place"], each["citation"]) for each in found["citations"]]
     lines += _listed("cited at" if found["cites"] == "heading" else "page cited", cited) or ["  cited at    no line"]
     if "tests" in found:

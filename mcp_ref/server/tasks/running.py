@@ -161,6 +161,9 @@ class TaskContext(Context):
     def _put_progress(
         self, token: "RequestId", progress: float, total: Optional[float], message: Optional[str]
     ) -> None:
+        before = self._run.record.memory.get("progress")
+        if before is not None and progress <= before:
+            return  # an earlier run has told it, and progress increases [.. basic/utilities/progress §Progress Flow] MUST
         wants = super()._progress_token() is not None
         self._run.tasks.progressed(self._run, token if wants else None, progress, total, message)
 
@@ -281,6 +284,9 @@ class TaskRun:
         questions = rounds.questions(keys)
         memory = {"answers": rounds.answers, "kept": rounds.kept, "errors": before.get("errors", {}), "keys": keys,
                   "rounds": before.get("rounds", 0) + 1, "returned": returned, "note": rounds.note}
+        steps = [each for each in (before.get("progress"), context._progress) if each is not None]
+        if steps:
+            memory["progress"] = max(steps)
         if returned:
             memory["answers"] = dict(before.get("answers", {}), **rounds.answers)
         return Outcome(None, questions, memory)

@@ -275,7 +275,8 @@ def test_progress_goes_on_under_the_same_token():
         for message in client.peer.seen:
             sent.setdefault(message.get("method"), []).append(message.get("params"))
         related = {RELATED: {"taskId": id}}
-        assert [each["progressToken"] for each in sent["notifications/progress"]] == ["p"] * 3
+        assert [(each["progressToken"], each["progress"]) for each in sent["notifications/progress"]] == [
+            ("p", 1), ("p", 2)]  # the second run begins with 1 again, which was told
         assert sent["notifications/progress"][0] == {"progressToken": "p", "progress": 1, "total": 4, "_meta": related}
         assert sent["notifications/message"][0] == {"level": "error", "data": "logged", "_meta": related}
         assert sent["acme/said"][0] == {"x": 1, "_meta": related}

@@ -280,6 +280,8 @@ def test_the_refusal_of_a_reserved_prefix_says_what_to_do(key: str) -> None:
     check_own(None)
 
 
+@pytest.mark.sends_illegal(why="any value stands for those of the revision", rules=lambda revision, key, **_: [
+    "tasks.related-metadata"] * ((revision, key) == ("2025-11-25", "io.modelcontextprotocol/related-task")))
 @both_parties
 @pytest.mark.parametrize("revision, key", [
     ("2025-06-18", "io.modelcontextprotocol/related-task"), ("2025-11-25", "io.modelcontextprotocol/related-task"),

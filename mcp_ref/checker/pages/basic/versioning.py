@@ -263,6 +263,8 @@ def server_must(subject: Any) -> Verdict:
         era = subject.state(Era)
         return Broken("the method is not found", at=era.unknown_discover) if (
             era.unknown_discover is not None and era.modern and not subject.http) else None
+    if subject.method != DISCOVER:
+        return None
     if subject.kind == RESULT:
         return KEPT
     if subject.error.get("code") != -32601:

@@ -212,7 +212,7 @@ def _is_anonymous(message: Message) -> bool:
 
 
 @rule("tasks-ext.authorize-each-request", on=(RESULT, ERROR), method=METHODS, party=SERVER, needs="http",
-      provoked="auth.*", reading="what was begun with a token is not for those who have none", scene=scene("""
+      reading="what was begun with a token is not for those who have none", scene=scene("""
     %(http)s
     C [1 Authorization="Bearer ***0a1b2c3d"] #1 %(call)s
     S [1] #1 {"resultType": "task", "status": "working", %(task)s}

@@ -6,6 +6,7 @@ from typing import Any, List, NamedTuple, Optional
 
 from ....methods import known_since
 from ....revisions import NAMES
+from ...extensions import ADDED
 from ...httpfacts import decoded, is_plain, is_repeated, is_sentinel, is_streamable, mask_of
 from ...observed import ERROR, META_REVISION, REQUEST, RESULT, Exchange, Message
 from ...rules import HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, rule
@@ -378,6 +379,6 @@ def any_case(message: Message) -> Verdict:
              or name.lower() == VERSION.lower()]
     odd = [name for name in names if name not in _USUAL]
     if not odd or asked.exchange.header("mcp-protocol-version") is None or asked.method == "tools/call" or (
-            not known_since(asked.method)) or any(is_repeated(asked.exchange, name) for name in names):
+            not known_since(asked.method) or asked.method in ADDED) or any(is_repeated(asked.exchange, name) for name in names):
         return None  # a call, or a method of an extension, may have other fields that do not fit
     return KEPT if message.kind == RESULT else Broken("refused though %s fits" % odd[0], odd[0])
