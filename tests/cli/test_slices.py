@@ -14,9 +14,9 @@ import io, json, os, threading
 import my.mcp.server as own
 from my.mcp import Context, Limits, McpError, REVISIONS, Server, ToolError
 from my.mcp.server import (
-    Annotations, Answer, BadSkill, Cache, Connection, Extension, Icon, Inline, MainThreadQueue, MemoryTasks, Method, NoThreads,
-    ResourceNotFound, Route, RpcError, SqliteTasks, Tasks, TaskStore, ToolAnnotations, Trace, UrlElicitationRequired,
-    audio, blob, image, to_file, to_text)
+    Annotations, Answer, BadSkill, Cache, Connection, Extension, Icon, Inline, MainThreadQueue, MemoryTasks, Method,
+    NoThreads, ResourceNotFound, Route, RpcError, SqliteTasks, Tasks, TaskStore, ToolAnnotations, Trace,
+    UrlElicitationRequired, audio, blob, image, to_file, to_text)
 
 used = {}
 

@@ -163,7 +163,7 @@ class TaskContext(Context):
     ) -> None:
         before = self._run.record.memory.get("progress")
         if before is not None and progress <= before:
-            return  # an earlier run has told it, and progress increases [.. basic/utilities/progress §Progress Flow] MUST
+            return  # told by an earlier run; it increases [2025-11-25 basic/utilities/progress §Progress Flow] MUST
         wants = super()._progress_token() is not None
         self._run.tasks.progressed(self._run, token if wants else None, progress, total, message)
 

@@ -132,7 +132,8 @@ def test_a_task_of_a_process_that_was_killed_fails_and_does_not_run_again(tmp_pa
         child.stdin.write(json.dumps(message).encode() + b"\n")
         child.stdin.flush()
         id = json.loads(child.stdout.readline())["result"]["taskId"]
-        eventually(lambda: (tmp_path / "tasks.db.ran").exists())
+        ran = tmp_path / "tasks.db.ran"
+        eventually(lambda: ran.exists() and ran.read_text() == "x")
     finally:
         child.send_signal(signal.SIGKILL)
         child.wait()

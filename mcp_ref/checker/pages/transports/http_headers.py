@@ -378,7 +378,8 @@ def any_case(message: Message) -> Verdict:
     names = [name for name, _ in asked.exchange.fields if name.lower() in ("mcp-method", "mcp-name")
              or name.lower() == VERSION.lower()]
     odd = [name for name in names if name not in _USUAL]
-    if not odd or asked.exchange.header("mcp-protocol-version") is None or asked.method == "tools/call" or (
-            not known_since(asked.method) or asked.method in ADDED) or any(is_repeated(asked.exchange, name) for name in names):
+    others = asked.method == "tools/call" or asked.method in ADDED or not known_since(asked.method)
+    if not odd or asked.exchange.header("mcp-protocol-version") is None or others or any(
+            is_repeated(asked.exchange, name) for name in names):
         return None  # a call, or a method of an extension, may have other fields that do not fit
     return KEPT if message.kind == RESULT else Broken("refused though %s fits" % odd[0], odd[0])
