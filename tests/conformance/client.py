@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, Tuple, Type
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))  # so that it runs from a checkout
 
 from mcp_ref import Client, Limits, connect  # noqa: E402
+from mcp_ref.client import UnverifiedSkill  # noqa: E402
 from mcp_ref.errors import McpError  # noqa: E402
 from mcp_ref.revisions import HANDSHAKE_REVISIONS  # noqa: E402
 from mcp_ref.wiretrace import to_text  # noqa: E402
@@ -89,6 +90,19 @@ def schema_preservation(client: Client) -> None:
     client.call_tool("json_schema_echo", {"schema": schema})
 
 
+def skill_list(client: Client) -> None:
+    """See which skills there are, and read none."""
+    client.skills()
+
+
+def skill_files(client: Client) -> None:
+    """Load each skill, and read its files: all that the suite serves here differ from their entries."""
+    for skill in client.skills():
+        loaded = client.load_skill(skill)
+        for uri in loaded.files:
+            loaded.read(uri)
+
+
 def authorized(client: Client) -> None:
     """Ask for something twice, as some of these mocks change their minds after the first time."""
     list(client.tools())
@@ -107,7 +121,12 @@ SCENARIOS: Dict[str, Callable[[Client], None]] = {
     "http-custom-headers": custom_headers,
     "http-invalid-tool-headers": invalid_headers,
     "json-schema-ref-no-deref": foreign_reference,
+    "sep-2640-client-no-prefetch": skill_list,
+    **{"sep-2640-client-verify-" + what: skill_files for what in ("digest", "size", "frontmatter")},
 }
+REFUSALS: Dict[str, Tuple[Type[McpError], ...]] = {
+    "sep-2640-client-verify-" + what: (UnverifiedSkill,) for what in ("digest", "size", "frontmatter")}
+"""What must be raised in scenarios where the client has to stop."""
 
 
 def revisions(wire: str) -> List[str]:
@@ -136,7 +155,7 @@ def main(scenario: str, wire: str, url: str) -> None:
     if act is None:
         sys.exit("no scenario %r; there are auth/*, %s" % (scenario, ", ".join(SCENARIOS)))
     options: Dict[str, Any] = dict(OFFERS, limits=PATIENT, era="auto", revisions=revisions(wire))
-    refused: Tuple[Type[McpError], ...] = ()
+    refused = REFUSALS.get(scenario, ())
     if act is authorized:
         from tests.conformance import authorization
 

@@ -435,6 +435,13 @@ def test_input_required_result_prompt(ctx: Context) -> str:
     return "Please mind the context: %s" % answer.content
 
 
+# Skills
+
+
+SKILLS = pathlib.Path(__file__).parent / "skills"
+server.skills(SKILLS)
+
+
 def main() -> None:
     """Parse the options and serve."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])

@@ -4,6 +4,7 @@ What the suite looks at is told byte for byte, so that a fault of a fixture show
 """
 import contextlib
 import json
+import shutil
 from functools import partial
 from typing import Any, Dict, Iterator, List
 
@@ -417,6 +418,11 @@ def one_that_is_left(server: Server, seen: List[Any]) -> None:
     server.tool(lambda **arguments: seen.append(arguments), name="valid_tool", input_schema=schema)
 
 
+def skills(server: Server, seen: List[Any]) -> None:
+    """A skill that is what its entry says."""
+    server.skills(server_fixture.SKILLS)
+
+
 OLD, NEW = "2025-11-25", "2026-07-28"
 CALLS = {"toolCalls": [{"name": "test_custom_headers", "arguments": {"region": " a\u4e16 "}},
                        {"name": "test_custom_headers_null", "arguments": {"region": "b", "verbose": None}}]}
@@ -434,6 +440,8 @@ SCENARIOS: Dict[str, Any] = {
     "http-custom-headers": (NEW, headers, [call["arguments"] for call in CALLS["toolCalls"]]),
     "http-invalid-tool-headers": (NEW, one_that_is_left, [{"region": "x"}]),
     "json-schema-ref-no-deref": (NEW, schemas, []),
+    **{"sep-2640-client-" + name: (NEW, skills, [])
+       for name in ("no-prefetch", "verify-digest", "verify-size", "verify-frontmatter")},
 }
 
 
@@ -448,6 +456,46 @@ def test_the_client_does_what_the_scenario_wants(scenario, monkeypatch):
     with connected(server, era=wire, **client_fixture.OFFERS) as client:
         client_fixture.SCENARIOS[scenario](client)
     assert seen == expected
+
+
+def asked(act: Any) -> List[str]:
+    """The methods of what a client sends to our server fixture, from connecting on."""
+    methods: List[str] = []
+    ours, theirs = pair()
+    server_fixture.server.connect(theirs)
+
+    def see(event: Any) -> None:
+        if event.direction == "client" and "method" in (event.message or {}):
+            methods.append(event.message["method"])
+
+    with Client(era=NEW).open(tap(ours, Trace(see), "client")) as client:
+        act(client)
+    return methods
+
+
+def test_no_handshake_in_2026():
+    assert asked(lambda client: client.call_tool("test_simple_text")) == [
+        "server/discover", "tools/call"]
+
+
+def test_listing_skills_reads_none():
+    assert asked(client_fixture.skill_list) == ["server/discover", "skills/list"]
+    read = ["resources/read"] * 3  # the skill, when it is loaded; then each of its two files
+    assert asked(client_fixture.skill_files) == ["server/discover", "skills/list", *read]
+
+
+@pytest.mark.parametrize("name", ["SKILL.md", "references/CARRIERS.md"])
+def test_the_client_uses_no_skill_that_differs_from_its_entry(name, tmp_path):
+    folder = tmp_path / "label-parcels"
+    shutil.copytree(str(server_fixture.SKILLS / folder.name), str(folder))
+    server = Server("mock")
+    server.skills(tmp_path)
+    with connected(server, era=NEW) as client:
+        entries = client.skills()
+        (folder / name).write_bytes((folder / name).read_bytes().replace(b"ier", b"eir"))
+        client.skills = lambda: entries
+        with pytest.raises(client_fixture.REFUSALS["sep-2640-client-verify-digest"]):
+            client_fixture.skill_files(client)
 
 
 @pytest.mark.parametrize("wire", ["2025-06-18", NEW])

@@ -45,6 +45,7 @@ def test_what_is_listed_passes_however_often_a_check_was_made(tool):
     ({"list": []}, "list: lacks the check: list"),
     ({"ping": [check("ping")]}, "ping: lacks the check: INFO session"),
     ({"list": [check("list", "SKIPPED")]}, "list: a check not in expected.json: SKIPPED list"),
+    ({"list": [check("list", "SKIPPED", description="Lists.")]}, "list: list: SKIPPED, and no reason is known: Lists."),
     ({"ping": [*GOOD["ping"], check("new")]}, "ping: a check not in expected.json: new"),
 ])
 def test_everything_else_is_a_problem(tool, changed, problem):
@@ -91,6 +92,26 @@ def test_no_scenario_is_left_out_without_a_reason_and_none_is_made_up(tool, monk
     assert list(tool.left_out(leg, available)) == ["surprise: neither chosen nor left out for a reason"]
     chosen.remove("tools_call")
     assert list(tool.left_out(leg, chosen)) == ["tools_call: the suite has no such scenario"]
+
+
+def test_what_is_skipped_for_a_known_reason_passes_if_it_is_listed(tool):
+    for description in tool.SKIPPED:
+        made = {"ping": [check("ping", "SKIPPED", description=description)]}
+        assert not list(tool.judge(made, {"ping": ["SKIPPED ping"]}))
+        assert list(tool.judge(made, {"ping": ["ping"]})) == [
+            "ping: lacks the check: ping", "ping: a check not in expected.json: SKIPPED ping"]
+
+
+def test_a_reason_to_skip_names_a_test_of_our_own_that_exists(tool):
+    for reason in tool.SKIPPED.values():
+        path, name = reason.rsplit(" ", 1)[1].split("::")
+        assert "def %s(" % name in (tool.ROOT / path).read_text(encoding="utf-8")
+
+
+def test_the_leg_that_is_asked_for_everything_leaves_out_what_no_other_leg_has(tool):
+    chosen = [name for _, names in tool.CLIENT_LEGS.values() for name in names]
+    assert list(tool.left_out("client 2026-07-28 all", [*chosen, "surprise"])) == [
+        "surprise: neither chosen nor left out for a reason"]
 
 
 def test_every_leg_has_its_list(tool):
