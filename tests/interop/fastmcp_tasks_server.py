@@ -1,48 +1,57 @@
-"""A server whose tools run as tasks, made with fastmcp-tasks (2026-07-28): over stdio, or `... PORT` over HTTP.
+"""A server with tasks, made with fastmcp-tasks: `fastmcp_tasks_server.py`, over stdio, or with a port, over HTTP.
 
 Runs inside the environment of fastmcp-tasks only.
 """
 import asyncio
 import sys
-from typing import Any, Union
+from datetime import timedelta
+from typing import Any
 
-import mcp_types
 from fastmcp import Context, FastMCP
+from fastmcp.utilities.tasks import TaskConfig
 from fastmcp_tasks import TasksExtension
+from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 
+OPTIONAL = TaskConfig(mode="optional", poll_interval=timedelta(milliseconds=100))
+REQUIRED = TaskConfig(mode="required", poll_interval=timedelta(milliseconds=100))
 server = FastMCP("fast tasks")
-server.add_extension(TasksExtension(url="memory://"))
-FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+server.add_extension(TasksExtension())
 
 
 @server.tool
-def plain() -> str:
+def plain(text: str) -> str:
     """Never a task."""
-    return "plain"
+    return text
 
 
-@server.tool(task=True)
-async def slow(seconds: float) -> str:
-    """Sleep."""
-    await asyncio.sleep(seconds)
-    return "slept"
+@server.tool(task=OPTIONAL)
+async def slow(tenths: int) -> str:
+    """Take some time."""
+    await asyncio.sleep(tenths / 10)
+    return "done %d" % tenths
 
 
-@server.tool(task=True)
-async def fail() -> str:
+@server.tool(task=REQUIRED)
+async def always() -> str:
+    """A task, or nothing."""
+    return "as a task"
+
+
+@server.tool(task=OPTIONAL)
+async def fails() -> str:
     """Fail."""
-    raise ValueError("no")
+    raise ValueError("this one never works")
 
 
-@server.tool(task=True)
-async def greet(ctx: Context) -> Union[str, Any]:
-    """Ask for a name, and greet."""
-    if not ctx.input_responses:
-        params = mcp_types.ElicitRequestFormParams(message="Who?", requested_schema=FORM)
-        return mcp_types.InputRequiredResult(input_requests={"name": mcp_types.ElicitRequest(params=params)})
-    answer = ctx.input_responses["name"]
-    content = answer["content"] if isinstance(answer, dict) else answer.content
-    return "Hello, %s!" % content["name"]
+@server.tool(task=OPTIONAL)
+async def ask(ctx: Context) -> Any:
+    """Ask for a name."""
+    answers = ctx.input_responses
+    if not answers:
+        form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        question = ElicitRequest(params=ElicitRequestFormParams(message="Who?", requested_schema=form))
+        return InputRequiredResult(input_requests={"name": question}, request_state="asked")
+    return "Hello %s" % answers["name"].content["name"]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
  - our server below WSGI engines and in frameworks (`http_shells`), in several processes behind nginx (`http_scale`),
    and behind programs that carry one transport over another (`proxies`)
  - clients that have to be let in, ours and theirs, with an authorization server that is not ours (`authorization`)
+ - tasks: a client of both generations, and a server (`task_walks`)
  - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
    `sse_readers`)
  - what works in a web page, in Pyodide (`web_page`)
@@ -130,6 +131,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     import peers
     import proxies
     import sse_readers
+    import task_walks
     import web_page
     commands = peers.install()
     theirs: Dict[str, Callable[[List[str]], None]] = {
@@ -149,6 +151,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
             table["theirs-%s-%s-http" % (client, name)] = partial(elsewhere, theirs[client], script)
     table.update({name: partial(walk, commands, serving, theirs["client-v1"]) for name, walk in proxies.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in authorization.WALKS.items()})
+    table.update({name: partial(walk, commands) for name, walk in task_walks.WALKS.items()})
     table["http-heads"] = http_heads.walk
     table["sse-readers"] = partial(sse_readers.against_eventsource_parser, commands)
     table.update(http_shells.SHELLS)

@@ -25,8 +25,7 @@ OF_ONE_SYSTEM = {"msvcrt", "winreg", "_winapi", "fcntl", "resource", "termios", 
 WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/official_server_v",
                          "tests/interop/official_everything", "tests/interop/official_authorization",
                          "tests/interop/mounted", "tests/interop/http_heads",
-                         "tests/interop/foreign_client", "tests/interop/fastmcp_server",
-                         "tests/interop/fastmcp_tasks_server",
+                         "tests/interop/foreign_client", "tests/interop/fastmcp_",
                          "tests/typed")  # these for type checkers alone
 ALLOWED_BESIDE: Dict[str, Set[str]] = {
     "mcp_ref": set(), "examples": {"mcp_ref"}, "tests": {"mcp_ref", "pytest", "tests"},

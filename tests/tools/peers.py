@@ -51,6 +51,8 @@ PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
     "official_v2": ("mcp==2.3.0",),
 }
 FASTMCP_PINS: Tuple[str, ...] = ("fastmcp==4.1.0",)
+FASTMCP_TASKS_PINS: Tuple[str, ...] = ("fastmcp-tasks==4.1.2",)
+EXT_TASKS_PINS: Tuple[str, ...] = ("@modelcontextprotocol/ext-tasks@0.2.2", "@modelcontextprotocol/client@2.4.0")
 PYTHON_SERVERS = {name: "mcp-server-" + name for name in ("time", "git", "sqlite")}
 PYTHON_FLOOR = (3, 10)
 
@@ -75,6 +77,16 @@ def install() -> Dict[str, List[str]]:
 def fastmcp() -> str:
     """The interpreter that has fastmcp."""
     return environment(PEERS / "fastmcp", FASTMCP_PINS, recent_python(PYTHON_FLOOR))
+
+
+def fastmcp_tasks() -> str:
+    """The interpreter that has fastmcp-tasks."""
+    return environment(PEERS / "fastmcp_tasks", FASTMCP_TASKS_PINS, recent_python(PYTHON_FLOOR))
+
+
+def ext_tasks() -> Dict[str, str]:
+    """The variable by which a script of ours finds ext-tasks."""
+    return {"NODE_PATH": str(_npm(PEERS / "ext_tasks", EXT_TASKS_PINS, "--ignore-scripts").parent)}
 
 
 def first_typescript() -> Dict[str, str]:
