@@ -6,12 +6,9 @@ checks.
 from typing import Dict
 
 EXCEPTIONS: Dict[str, str] = {
-    "skills.authority-not-resolved": "no code takes a skill's URI apart but for its path: nothing could resolve it",
-    "skills.meta-prefix": "our server puts nothing of a skill into `_meta`",
     "skills.path-encodes-server": "skills are kept in memory only: no path on a disk is made of them",
     "skills.cache-verified-content": "each read asks the server and is verified; nothing is kept",
     "skills.disk-cache-verified": "there is no cache on a disk",
     "skills.cache-removed-with-server": "there is no cache of a server's skills that could outlive it",
-    "skills.directory-child-not-surfaced": "a loaded skill lists the files of its entry; folders are read by the host",
     "schema.ref-opt-in-guards": "there is no opt-in: a network reference is never followed",
 }

@@ -71,6 +71,34 @@ def test_a_file_that_the_entry_does_not_list_is_not_asked_for(client, folder, pa
     assert client.asked == []
 
 
+@pytest.mark.spec("skills.directory-child-not-surfaced")
+def test_a_file_that_came_later_is_none_of_a_skill_that_is_loaded(client, folder):
+    loaded = client.load_skill(URI)
+    before = loaded.files
+    write(folder, "pdf/new.md", "new")
+    assert "skill://pdf/new.md" in [each.uri for each in client.read_directory(loaded.root.rstrip("/"))]
+    assert loaded.files == before and "skill://pdf/new.md" not in before
+    assert "skill://pdf/new.md" in client.load_skill(URI).files
+
+
+@pytest.mark.spec("skills.authority-not-resolved")
+def test_no_host_is_looked_up_that_a_uri_seems_to_name(tmp_path, monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError("looked up or connected to: %r" % (arguments,))
+
+    write(tmp_path, "skills.example.com/pdf/SKILL.md", skill("pdf", "Of somebody."))
+    server = Server("skilled")
+    server.skills(tmp_path)
+    with connect(server, era="modern") as client:
+        for name in ("getaddrinfo", "gethostbyname", "create_connection"):
+            monkeypatch.setattr("socket." + name, refuse)
+        monkeypatch.setattr("socket.socket.connect", refuse)
+        assert [each.uri for each in client.skills()] == ["skill://skills.example.com/pdf/SKILL.md"]
+        assert client.load_skill("skill://skills.example.com/pdf/SKILL.md").name == "pdf"
+        assert [each.uri for each in client.read_directory("skill://skills.example.com")] == [
+            "skill://skills.example.com/pdf"]
+
+
 @pytest.mark.spec("skills.verify-digest-and-size", "skills.unverified-content-unused")
 @pytest.mark.parametrize("content, reason", [
     ("h\u00e9llo\n\n", "its digest is"), ("longer than it was", "it has 18 bytes")])

@@ -76,6 +76,17 @@ def test_one_entry_is_that_of_the_list_and_an_unknown_one_is_an_error(peer):
         assert error["code"] == -32602 and "No skill is served at" in error["message"]
 
 
+@pytest.mark.spec("skills.meta-prefix")
+def test_what_is_said_of_a_file_beside_the_entry_has_the_prefix_of_skills(peer):
+    """Nothing is, at present."""
+    described = ask(peer, "resources/list")["result"]["resources"]
+    described += ask(peer, "resources/directory/read", {"uri": "skill://pdf"})["result"]["resources"]
+    described += ask(peer, "resources/read", {"uri": "skill://pdf/SKILL.md"})["result"]["contents"]
+    assert len([each for each in described if each["uri"] == "skill://pdf/SKILL.md"]) == 3
+    keys = [key for each in described for key in each.get("_meta", {})]
+    assert all(key.startswith("io.modelcontextprotocol.skills/") for key in keys)
+
+
 @pytest.mark.spec("skills.skill-md-mime-type", "skills.skill-md-resource-name", "skills.skill-md-resource-description",
                   "skills.read-unknown-file-error")
 def test_files_are_ordinary_resources_of_every_revision(folder):
