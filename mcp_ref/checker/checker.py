@@ -376,13 +376,14 @@ class Checker:
             connection.noise[message.sender] += 1
             if len(self.noise) < _NOISE:
                 self.noise.append(message)
-        else:
-            self._judge(rules.MESSAGE, method, message.revision, message, connection)
+        seen = rules.circumstances(message)
+        if message.kind != observed.NOISE:
+            self._judge(rules.MESSAGE, method, message.revision, message, connection, seen)
             for moment in course.questions(message) if method == message.method else ():
-                self._judge(moment, method, message.revision, message, connection)
+                self._judge(moment, method, message.revision, message, connection, seen)
             if course.is_of_task(message):
-                self._judge(rules.TASKED, method, message.revision, message, connection)
-        self._judge(message.kind, method, message.revision, message, connection)
+                self._judge(rules.TASKED, method, message.revision, message, connection, seen)
+        self._judge(message.kind, method, message.revision, message, connection, seen)
         course.follow(message)
 
     def _relate(self, message: Message) -> None:

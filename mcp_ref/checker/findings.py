@@ -16,7 +16,7 @@ from . import rules
 from .bounds import Bounds, Forgetful
 from .extensions import ADDED
 from .observed import Connection, Exchange, Message, SseEvent
-from .rules import KEPT, Broken, CannotTell, Observer, Rule, Verdict
+from .rules import KEPT, Broken, CannotTell, Rule, Verdict
 
 VIOLATION, WARNING, DISAGREE = "violation", "warning", "disagreement"
 
@@ -97,6 +97,10 @@ class RuleTally(NamedTuple):
     """The reasons why it could not be told, each once."""
 
 
+_Table = Tuple[List[Tuple[Callable[[Any], Verdict], List[int], Rule]], Tuple[Callable[[Any], None], ...]]
+"""The rules to be asked, each with its function and its count, and the functions of observers."""
+
+
 class Verdicts:
     """The rules that a checker asks, and what they have answered."""
 
@@ -108,11 +112,12 @@ class Verdicts:
         self.fresh: List[Finding] = []
         """The findings since the list was replaced, kept or not."""
         self._rules = list(rules.load().values())
-        self._tables: Dict[Tuple[str, str, Optional[int], bool], Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]] = {}
+        self._tables: Dict[Tuple[str, str, Optional[int], bool, int], _Table] = {}
         self._kept: Dict[Tuple[str, str], int] = {}
         self._faults: Dict[Tuple[str, str], Dict[str, int]] = {}
         """The number of times that each fault was seen, by its key, of a rule and a party."""
-        self._judged: Dict[str, int] = {}
+        self._judged: Dict[str, List[int]] = {row.id: [0] for row in self._rules}
+        """The number of times that each rule was kept or broken, in a list, where `judge` counts it up."""
         self._broken: Dict[str, int] = {}
         self._unsure: Dict[str, Dict[str, None]] = {}
         self._subjects: "Forgetful[Any, List[Finding]]" = Forgetful(bounds.entries)
@@ -132,51 +137,57 @@ class Verdicts:
             unsure = list(self._unsure.get(row.id, ()))
             if not row.needs <= self._recorded and applies(row):
                 unsure.append("not recorded: " + ", ".join(sorted(row.needs - self._recorded)))
-            found[row.id] = RuleTally(self._judged.get(row.id, 0), self._broken.get(row.id, 0), tuple(unsure))
+            found[row.id] = RuleTally(self._judged[row.id][0], self._broken.get(row.id, 0), tuple(unsure))
         return found
 
     def times(self, finding: Finding) -> int:
         """Return how often a fault was seen, kept or not; 0 if there are more faults than are counted."""
         return self._faults.get((finding.rule.id, finding.party), {}).get(finding.key, 0)
 
-    def judge(self, moment: str, method: str, where: Optional[Revision], subject: Any, connection: Connection) -> None:
-        """Ask the rules of a moment about its subject, and keep what they answer."""
+    def judge(
+        self, moment: str, method: str, where: Optional[Revision], subject: Any, connection: Connection,
+        seen: Optional[int] = None,
+    ) -> None:
+        """Ask the rules of a moment about its subject, and keep what they answer.
+
+        ``seen``: the bits of `rules.circumstances` of the subject, if they are known.
+        """
         beside = isinstance(subject, Exchange) and not subject.is_mcp
-        key = (moment, method, None if where is None else where.rank, beside)
+        key = (moment, method, None if where is None else where.rank, beside,
+               rules.circumstances(subject) if seen is None else seen)
         table = self._tables.get(key)
         if table is None:
             table = self._tables[key] = self._table(*key)
         broken: List[Finding] = []
         places: List[List[Any]] = []
-        for row in table[0]:
-            verdict: Verdict = row.decide(subject)
+        for decide, judged, row in table[0]:
+            verdict = decide(subject)
             if verdict is None:
                 continue
             if verdict is KEPT:
-                self._judged[row.id] = self._judged.get(row.id, 0) + 1
+                judged[0] += 1
             elif isinstance(verdict, CannotTell):
                 reasons = self._unsure.setdefault(row.id, {})
                 if len(reasons) < self._bounds.findings:
                     reasons[verdict.missing] = None
             else:
-                self._judged[row.id] = self._judged.get(row.id, 0) + 1
+                judged[0] += 1
                 for each in verdict if isinstance(verdict, list) else [verdict]:
                     made = each if isinstance(each, Broken) else Broken(str(each))
                     broken.append(self._finding(row, made, subject, where, connection))
                     places.append(self._places(
                         broken[-1], made.at or subject if isinstance(subject, Connection) else subject))
-        for observer in table[1]:
-            observer.note(subject)
+        for note in table[1]:
+            note(subject)
         if broken:
             self._add(broken, places)
 
-    def _table(
-        self, moment: str, method: str, rank: Optional[int], beside: bool,
-    ) -> Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]:
+    def _table(self, moment: str, method: str, rank: Optional[int], beside: bool, seen: int) -> _Table:
         known = not method or bool(known_since(method)) or method in ADDED
         if not known and len(self._tables) > self._bounds.entries:
             self._tables.clear()  # a peer that makes up methods
-        return _asked(moment, method if known else "unknown", rank, beside, self._recorded)
+        asked, notes = _asked(moment, method if known else "unknown", rank, beside, seen, self._recorded)
+        return [(row.decide, self._judged[row.id], row) for row in asked], notes
 
     @staticmethod
     def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:
@@ -262,12 +273,12 @@ class Verdicts:
 
 @lru_cache(maxsize=4096)
 def _asked(
-    moment: str, method: str, rank: Optional[int], beside: bool, recorded: FrozenSet[str],
-) -> Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]:
-    """Return the rules and the observers of one moment, for all checkers."""
-    found = rules.matching(rules.load().values(), moment, method, rank, beside)
+    moment: str, method: str, rank: Optional[int], beside: bool, seen: int, recorded: FrozenSet[str],
+) -> Tuple[Tuple[Rule, ...], Tuple[Callable[[Any], None], ...]]:
+    """Return the rules and the functions of observers of one moment, for all checkers."""
+    found = rules.matching(rules.load().values(), moment, method, rank, beside, seen)
     return (tuple(row for row in found if row.needs <= recorded),
-            tuple(rules.matching(rules.OBSERVERS, moment, method, rank)))
+            tuple(row.note for row in rules.matching(rules.OBSERVERS, moment, method, rank, seen=seen)))
 
 
 def _without_rings(broken: List[Finding], causes: List[Optional[Finding]]) -> List[Optional[Finding]]:

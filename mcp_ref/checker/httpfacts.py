@@ -6,6 +6,7 @@ A small reader of its own: the checker shares none with the parts that it judges
 import re
 from base64 import b64decode
 from binascii import Error
+from functools import lru_cache
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -32,8 +33,13 @@ def is_streamable(exchange: Optional[Exchange]) -> bool:
 
 def accepts(value: str, wanted: str) -> bool:
     """Return True if an `Accept` field lists a media type, itself or by a wildcard, and does not refuse it."""
+    return _accepts(value[:MOST], wanted)
+
+
+@lru_cache(maxsize=256)
+def _accepts(value: str, wanted: str) -> bool:
     kind = wanted.partition("/")[0]
-    for each in value[:MOST].lower().split(","):
+    for each in value.lower().split(","):
         name, *parameters = [part.strip() for part in each.split(";")]
         if name in (wanted, kind + "/*", "*/*"):
             weight = next((part[2:].strip() for part in parameters if part.startswith("q=")), "1")
@@ -81,7 +87,9 @@ class Challenge(NamedTuple):
 def challenges(value: Optional[str]) -> List[Challenge]:
     """Return the challenges of a field; what cannot be read is left out."""
     found: List[Challenge] = []
-    text, place = (value or "")[:MOST], 0
+    if not value:
+        return found
+    text, place = value[:MOST], 0
     while place < len(text):
         parameter = _PARAMETER.match(text, place)
         if parameter is not None and found:
@@ -108,7 +116,7 @@ def bearer(exchange: Exchange) -> Optional[Challenge]:
 
 def mask_of(value: object) -> Optional[str]:
     """Return the mask of a secret in a text: the last one; None if there is none."""
-    found = _MASK.findall(value[:MOST]) if isinstance(value, str) else []
+    found = _MASK.findall(value[:MOST]) if isinstance(value, str) and "***" in value else []
     return found[-1] if found else None
 
 
@@ -128,9 +136,16 @@ def key_of(value: Any) -> str:
 
 def split(url: object) -> Optional[Tuple[str, str, str]]:
     """Return scheme, authority and path of a URL, the first two in lower case; None if it has no scheme or no host."""
+    if not isinstance(url, str):
+        return None
+    return _split(url) if len(url) <= MOST else _split.__wrapped__(url)
+
+
+@lru_cache(maxsize=256)
+def _split(url: str) -> Optional[Tuple[str, str, str]]:
     try:
-        parts = urlsplit(url) if isinstance(url, str) else None
-        if parts is None or not parts.scheme or not parts.hostname:
+        parts = urlsplit(url)
+        if not parts.scheme or not parts.hostname:
             return None
         return parts.scheme.lower(), authority(parts.scheme.lower(), parts.netloc), parts.path
     except ValueError:

@@ -235,6 +235,7 @@ class Exchange:
         self.notes: Dict[str, Any] = {}
         """Notes of rules about the exchange."""
         self._named: Optional[Dict[str, str]] = None
+        self._media: Optional[Tuple[List[Tuple[str, str]], str]] = None
         self._answer_named: Optional[Tuple[List[Tuple[str, str]], Dict[str, str]]] = None
 
     def header(self, name: str) -> Optional[str]:
@@ -252,12 +253,18 @@ class Exchange:
     @property
     def request(self) -> Optional[Message]:
         """The first request that was sent in it."""
-        return next((each for each in self.sent if each.kind == REQUEST), None)
+        for each in self.sent:
+            if each.kind == REQUEST:
+                return each
+        return None
 
     @property
     def media_type(self) -> str:
         """The media type of the response, in lower case, without parameters; "" if there is none."""
-        return (self.answer_header("content-type") or "").partition(";")[0].strip().lower()
+        if self._media is None or self._media[0] is not self.answer_fields:
+            kind = (self.answer_header("content-type") or "").partition(";")[0].strip().lower()
+            self._media = self.answer_fields, kind
+        return self._media[1]
 
     @property
     def stream(self) -> bool:
@@ -286,16 +293,20 @@ def by_name(fields: List[Tuple[str, str]]) -> Dict[str, str]:
     return found
 
 
+class _States(Dict[Any, Any]):
+    def __missing__(self, kind: Any) -> Any:
+        made = self[kind] = kind()
+        return made
+
+
 class _Stateful:
     def __init__(self) -> None:
-        self._states: Dict[Any, Any] = {}
+        # Rules ask for states twenty times for each message: so there is no function between
+        self.state = _States().__getitem__  # type: ignore[method-assign, assignment]
 
     def state(self, kind: Type[STATE]) -> STATE:
         """Return the instance of a class that belongs here; it is made when it is first asked for."""
-        found = self._states.get(kind)
-        if found is None:
-            found = self._states[kind] = kind()
-        return found
+        raise NotImplementedError
 
 
 class Shared(_Stateful):

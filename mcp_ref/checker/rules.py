@@ -53,6 +53,9 @@ a string, `Broken`    the rule was broken: the evidence, shortened, perhaps with
 A page also has the table UNDECIDED: the ids of binding requirements that nobody who only observes can decide, each with
 its reason.
 
+Most rules have nothing to say about most messages. ``when`` names circumstances (CIRCUMSTANCES) without which a rule
+returns None, so that it need not be asked: what is asked is looked up in one table.
+
 An observer (`observe`) judges nothing: it notes what rules need later. Observers run after the rules of the same
 moment.
 """
@@ -61,8 +64,8 @@ from importlib import import_module
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from ..requirements import Requirement, requirements
-from ..wiretrace import Event
-from .observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Session
+from ..wiretrace import CLIENT, SERVER, Event
+from .observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Exchange, Message, Session
 
 ASKED, ANSWERED, OUTCOME, TASKED = "asked", "answered", "outcome", "tasked"
 MESSAGE, BATCH, HEAD, RESPONSE, END = "message", "batch", "head", "response", "end"
@@ -72,6 +75,16 @@ _OF_MESSAGES = frozenset((
 OF_METHODS = frozenset((REQUEST, NOTIFICATION, RESULT, ERROR, ASKED, ANSWERED, OUTCOME, TASKED))
 """The moments that are narrowed by a method."""
 MOMENTS = (*_OF_MESSAGES, HEAD, RESPONSE, END, SSE_EVENT, PROCESS, STDERR, FINISH)
+
+CIRCUMSTANCES: Dict[str, int] = {
+    name: 1 << place for place, name in enumerate(("http", "pipe", "client", "server", "refused", "token", "unposted"))}
+"""The names for ``when``, with a bit each. Of a `Message`: ``http``, it or its request is of an HTTP exchange;
+``pipe``, the transport is stdio; ``client``, ``server``, the sender. Of an `Exchange`: ``refused``, the status is 401
+or 403, or there is a challenge; ``token``, the request has the field Authorization; ``unposted``, its method is not
+POST. What does not apply to a subject is true."""
+_HTTP, _PIPE, _CLIENT, _SERVER, _REFUSED, _TOKEN, _UNPOSTED = CIRCUMSTANCES.values()
+_OF_EXCHANGE = _HTTP | _PIPE | _CLIENT | _SERVER
+_OF_MESSAGE = _REFUSED | _TOKEN | _UNPOSTED
 
 SENDER = "sender"
 """The party of a rule that binds both: the sender of the message."""
@@ -154,6 +167,8 @@ class Rule(NamedTuple):
     spoils: bool
     """True if nobody knows what a message is that breaks it: whatever else is wrong with it, with its response or its
     exchange follows from that, unless it is about another member."""
+    when: int
+    """The bits of CIRCUMSTANCES without which it says nothing."""
 
 
 class Observer(NamedTuple):
@@ -162,6 +177,8 @@ class Observer(NamedTuple):
     on: Tuple[str, ...]
     methods: Optional[Tuple[str, ...]]
     note: Callable[[Any], None]
+    when: int
+    """The bits of CIRCUMSTANCES without which it notes nothing."""
 
 
 RULES: Dict[str, Rule] = {}
@@ -181,6 +198,7 @@ def rule(
     method: Union[None, str, Tuple[str, ...]] = None, party: str = "", follows: Union[str, Tuple[str, ...]] = (),
     needs: str = "", reading: str = "", disagree: str = "", row: Optional[Requirement] = None,
     always: bool = False, provoked: Union[str, Tuple[str, ...]] = (), beside: bool = False, spoils: bool = False,
+    when: str = "",
 ) -> Callable[[Decide], Decide]:
     """Declare the decorated function as the rule of a requirement; see the module.
 
@@ -189,8 +207,8 @@ def rule(
     between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a
     client that falls back from one to another. ``provoked``: what the other party breaks in both traces of the scene.
     ``beside``: ask it only about HTTP beside the endpoint. ``spoils``: what else is wrong with such a message follows
-    from it. Raises ValueError for an id that is not in the list or was
-    declared before, for an unknown moment, and if no party can be told.
+    from it. ``when``: names of CIRCUMSTANCES, with blanks between. Raises ValueError for an id that is not in the list
+    or was declared before, for an unknown moment, and if no party can be told.
     """
     requirement = row or requirements().get(id)
     if requirement is None or any(each not in requirements() for each in also):
@@ -205,6 +223,7 @@ def rule(
     bound = party or fallback or (SENDER if messages else "")
     if not bound:
         raise ValueError("rule %s: party is needed" % id)
+    bits = _bits(when)
     ranks = requirement.ranks().union(*(requirements()[each].ranks() for each in also))
 
     def declare(decide: Decide) -> Decide:
@@ -216,20 +235,20 @@ def rule(
         RULES[id] = Rule(
             id, also, requirement, moments, (method,) if isinstance(method, str) else method, bound, decide, text,
             scene, (follows,) if isinstance(follows, str) else follows, frozenset(needs.split()), ranks, reading,
-            disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside, spoils)
+            disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside, spoils, bits)
         return decide
 
     return declare
 
 
 def observe(
-    on: Union[str, Tuple[str, ...]], method: Union[None, str, Tuple[str, ...]] = None,
+    on: Union[str, Tuple[str, ...]], method: Union[None, str, Tuple[str, ...]] = None, when: str = "",
 ) -> Callable[[Note], Note]:
-    """Declare the decorated function as an observer; see the module."""
+    """Declare the decorated function as an observer; see the module and `rule`."""
     moments, names = (on,) if isinstance(on, str) else on, (method,) if isinstance(method, str) else method
 
     def declare(note: Note) -> Note:
-        OBSERVERS.append(Observer(moments, names, note))
+        OBSERVERS.append(Observer(moments, names, note, _bits(when)))
         return note
 
     return declare
@@ -244,11 +263,37 @@ def load() -> Dict[str, Rule]:
     return RULES
 
 
-def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int], beside: bool = True) -> List[Any]:
+def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int], beside: bool = True,
+             seen: int = -1) -> List[Any]:
     """Return the rules or observers for a moment, a method and the rank of a revision (None: not known).
 
-    ``beside``: with those for HTTP beside the endpoint.
+    ``beside``: with those for HTTP beside the endpoint. ``seen``: the bits of the circumstances.
     """
     return [row for row in rows if moment in row.on and (row.methods is None or method in row.methods)
-            and (not isinstance(row, Rule) or (beside or not row.beside) and (
+            and row.when & ~seen == 0 and (not isinstance(row, Rule) or (beside or not row.beside) and (
                 row.always or (len(row.ranks) == 5 if rank is None else rank in row.ranks)))]
+
+
+def _bits(when: str) -> int:
+    return sum(CIRCUMSTANCES[name] for name in when.split())
+
+
+def circumstances(subject: Any) -> int:
+    """Return the bits of CIRCUMSTANCES that are true of a subject."""
+    kind = type(subject)
+    if kind is Message:
+        sender, request = subject.sender, subject.request
+        seen = _OF_MESSAGE | (_CLIENT if sender == CLIENT else _SERVER if sender == SERVER else 0)
+        if subject.exchange is not None or request is not None and request.exchange is not None:
+            seen |= _HTTP
+        return seen | _PIPE if subject.connection.transport == "stdio" else seen
+    if kind is Exchange:
+        seen = _OF_EXCHANGE
+        if subject.method != "POST":
+            seen |= _UNPOSTED
+        if subject.header("authorization") is not None:
+            seen |= _TOKEN
+        if subject.status in (401, 403) or subject.answer_header("www-authenticate") is not None:
+            seen |= _REFUSED
+        return seen
+    return -1

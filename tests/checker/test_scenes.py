@@ -1,19 +1,19 @@
 """Each rule has two traces: all rules are silent about one, and this rule is the root of what is found in the other."""
 import pytest
 
-from mcp_ref.checker import Checker
+from mcp_ref.checker import Checker, findings, rules
 from mcp_ref.checker.rules import RULES, load
-from mcp_ref.checker.scenes import traces
+from mcp_ref.checker.scenes import trace, traces
 from mcp_ref.requirements import requirements
 from mcp_ref.wiretrace import from_object, to_object
 
 load()
 
 
-def said(findings):
+def said(found):
     return ["%s%s: %s (message %d, exchange %d, %s, %s)" % (
         "  follows from %s: " % each.cause.rule.id if each.cause else "", each.rule.id, each.evidence, each.number,
-        each.exchange, each.party, each.revision) for each in findings]
+        each.exchange, each.party, each.revision) for each in found]
 
 
 def is_provoked(rule, finding):
@@ -51,3 +51,25 @@ def test_rule_has_words_of_its_own_and_binds(id):
     rule = RULES[id]
     assert rule.text.endswith(".") and rule.text[0].isupper()
     assert all(requirements()[each].binding for each in (id, *rule.also) if each in requirements())
+
+
+def test_circumstances_leave_out_only_what_has_nothing_to_say(monkeypatch):
+    """With every rule asked about everything, the findings and the counts are the same."""
+    assert any(row.when for row in load().values()) and any(row.when for row in rules.OBSERVERS)
+
+    def judged(row, sign):
+        checker = Checker()
+        checker.check(trace(row.scene, sign))
+        return [(each.rule.id, each.number, each.evidence) for each in checker.findings], checker.tallies()
+
+    quick = {(id, sign): judged(row, sign) for id, row in load().items() for sign in "+-"}
+    everything = {id: row._replace(when=0) for id, row in load().items()}
+    monkeypatch.setattr(rules, "RULES", everything)
+    monkeypatch.setattr(rules, "OBSERVERS", [row._replace(when=0) for row in rules.OBSERVERS])
+    findings._asked.cache_clear()
+    try:
+        for id, row in everything.items():
+            for sign in "+-":
+                assert judged(row, sign) == quick[id, sign], id
+    finally:
+        findings._asked.cache_clear()

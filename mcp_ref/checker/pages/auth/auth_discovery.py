@@ -71,7 +71,7 @@ def challenge_names_metadata(exchange: Exchange) -> Verdict:
     return KEPT if challenge.parameters.get("resource_metadata") else Broken("no resource_metadata", "WWW-Authenticate")
 
 
-@rule("auth.scope-in-challenge", on=RESPONSE, needs="http", scene="""
+@rule("auth.scope-in-challenge", on=RESPONSE, when="refused", needs="http", scene="""
     on http 2025-11-25 nosession
     C [3] #1 tools/list {}
   + S [3] 401 {"WWW-Authenticate": "Bearer scope=\\"a\\""}
@@ -225,7 +225,8 @@ class Refusals:
         self.since = 0.0
 
 
-@rule("auth.parse-www-authenticate", on=RESPONSE, needs="http documents", scene=challenged("2025-11-25") + """
+@rule("auth.parse-www-authenticate", on=RESPONSE,
+      when="refused", needs="http documents", scene=challenged("2025-11-25") + """
   + C [4] GET /.well-known/oauth-protected-resource/mcp {}
   + S [4] document %s
     C [5] #2 tools/list {}

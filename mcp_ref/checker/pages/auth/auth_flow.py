@@ -235,6 +235,8 @@ def note_response(exchange: Exchange) -> None:
 @observe(on=END)
 def note_end(exchange: Exchange) -> None:
     """Note documents, registrations and tokens."""
+    if exchange.method == "POST" and exchange.sent_body is None:
+        return  # messages
     flow, url = flow_of(exchange), address(exchange)
     if is_discovery(exchange) or is_resource_metadata(exchange):
         flow.tried[url] = exchange.status or 0

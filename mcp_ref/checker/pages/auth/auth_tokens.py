@@ -153,7 +153,7 @@ def _listed(flow: Flow, exchange: Exchange) -> Any:
     return None
 
 
-@rule("auth.only-issued-tokens", on=RESPONSE, needs="http documents", scene=found("2025-11-25") + """
+@rule("auth.only-issued-tokens", on=RESPONSE, when="token", needs="http documents", scene=found("2025-11-25") + """
     C [5] GET https://as.example/.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-11-25"}
     S [5] document {"issuer": "https://as.example", "token_endpoint": "https://as.example/token", \
 "code_challenge_methods_supported": ["S256"]}
@@ -180,7 +180,7 @@ def tokens_of_its_server(exchange: Exchange) -> Verdict:
 
 # What a server takes
 
-@rule("auth.validate-tokens", on=RESPONSE, needs="http documents", scene=server("2025-11-25")
+@rule("auth.validate-tokens", on=RESPONSE, when="token", needs="http documents", scene=server("2025-11-25")
       + exchanges(TRADES, more=', "expires_in": 600') + """
   - @ 1200
     C [9 %s] #2 tools/list {}
@@ -205,7 +205,8 @@ _TWO = """
 
 
 @rule("auth.audience", "auth.audience-before-processing", "auth.audience-rejected", "auth.only-own-tokens",
-      "auth.no-other-tokens", on=RESPONSE, needs="http documents", scene=_TWO + exchanges(TRADES, sign="+") + exchanges(
+      "auth.no-other-tokens", on=RESPONSE,
+      when="token", needs="http documents", scene=_TWO + exchanges(TRADES, sign="+") + exchanges(
           TRADES.replace("http://127.0.0.1:8000/mcp", "https://b.example/mcp"), sign="-") + """
     C [9 %s] #2 tools/list {}
     S [9] #2 {"tools": []}
@@ -238,7 +239,7 @@ def _status(exchange: Exchange, error: str, status: int) -> Verdict:
     return KEPT if exchange.status == status else Broken("%s with %s" % (error, exchange.status), "status")
 
 
-@rule("auth.status-401", "auth.invalid-token-401", on=RESPONSE, party="server", needs="http", scene="""
+@rule("auth.status-401", "auth.invalid-token-401", on=RESPONSE, when="refused", party="server", needs="http", scene="""
     on http 2025-11-25 nosession
     C [3 %s] #1 tools/list {}
   + S [3] 401 {"WWW-Authenticate": "Bearer error=\\"invalid_token\\", scope=\\"a\\""}
@@ -250,7 +251,8 @@ def invalid_is_401(exchange: Exchange) -> Verdict:
     return _status(exchange, "invalid_token", 401)
 
 
-@rule("auth.status-403", "auth.insufficient-scope-403", on=RESPONSE, party="server", needs="http", scene="""
+@rule("auth.status-403", "auth.insufficient-scope-403", on=RESPONSE,
+      when="refused", party="server", needs="http", scene="""
     on http 2025-11-25 nosession
     C [3 %s] #1 tools/list {}
   + S [3] 403 {"WWW-Authenticate": "%s"}
@@ -262,7 +264,7 @@ def insufficient_is_403(exchange: Exchange) -> Verdict:
     return _status(exchange, "insufficient_scope", 403)
 
 
-@rule("auth.status-400", on=RESPONSE, party="server", needs="http", scene="""
+@rule("auth.status-400", on=RESPONSE, when="refused", party="server", needs="http", scene="""
     on http 2025-11-25 nosession
     C [3 %s] #1 tools/list {}
   + S [3] 400 {"WWW-Authenticate": "Bearer error=\\"invalid_request\\", scope=\\"a\\""}
@@ -274,7 +276,8 @@ def malformed_is_400(exchange: Exchange) -> Verdict:
     return _status(exchange, "invalid_request", 400)
 
 
-@rule("auth.validation-failure-response", on=RESPONSE, needs="http", follows="auth.www-authenticate-401", scene="""
+@rule("auth.validation-failure-response", on=RESPONSE,
+      when="refused", needs="http", follows="auth.www-authenticate-401", scene="""
     on http 2025-11-25 nosession
     C [3 %s] #1 tools/list {}
   + S [3] 401 {"WWW-Authenticate": "Bearer error=\\"invalid_token\\", scope=\\"a\\""}
@@ -308,7 +311,7 @@ def _scene(broken: str) -> str:
 _METADATA = 'resource_metadata=\\"http://127.0.0.1:8000/.well-known/oauth-protected-resource/mcp\\"'
 
 
-@rule("auth.insufficient-scope-error", on=RESPONSE, needs="http",
+@rule("auth.insufficient-scope-error", on=RESPONSE, when="refused", needs="http",
       scene=_scene('Bearer scope=\\"b\\", ' + _METADATA))
 def says_why(exchange: Exchange) -> Verdict:
     """The challenge of a 403 says that the scopes do not suffice."""
@@ -318,7 +321,7 @@ def says_why(exchange: Exchange) -> Verdict:
     return KEPT if parameters.get("error") else Broken("no error", "WWW-Authenticate")
 
 
-@rule("auth.insufficient-scope-scope", on=RESPONSE, needs="http",
+@rule("auth.insufficient-scope-scope", on=RESPONSE, when="refused", needs="http",
       scene=_scene('Bearer error=\\"insufficient_scope\\", ' + _METADATA))
 def says_which(exchange: Exchange) -> Verdict:
     """The challenge of a 403 says which scopes are needed."""
@@ -328,7 +331,7 @@ def says_which(exchange: Exchange) -> Verdict:
     return KEPT if parameters.get("scope") else Broken("no scope", "WWW-Authenticate")
 
 
-@rule("auth.insufficient-scope-resource-metadata", on=RESPONSE, needs="http",
+@rule("auth.insufficient-scope-resource-metadata", on=RESPONSE, when="refused", needs="http",
       scene=_scene('Bearer error=\\"insufficient_scope\\", scope=\\"b\\"'))
 def says_where(exchange: Exchange) -> Verdict:
     """The challenge of a 403 says where the metadata of the resource is."""
@@ -398,7 +401,7 @@ def _refusals(count: int, tokens: str, sign: str) -> str:
     return "".join("  %s %s\n" % (sign, line) for line in lines)
 
 
-@rule("auth.step-up", on=RESPONSE, party="client", needs="http", scene="""
+@rule("auth.step-up", on=RESPONSE, when="refused", party="client", needs="http", scene="""
     on http 2025-11-25 nosession
 """ + _refusals(4, "***0000000a", " ") + _refusals(5, "***0000000a", "-")[len(_refusals(4, "***0000000a", "-")):]
       + _refusals(1, "***0000000b", "+").replace("20", "30"),
@@ -413,7 +416,7 @@ def steps_up(exchange: Exchange) -> Verdict:
     return "the same request %d times" % MOST_REPEATS if step.same + 1 == MOST_REPEATS else None
 
 
-@rule("auth.step-up-retry-limits", on=RESPONSE, party="client", needs="http", scene="""
+@rule("auth.step-up-retry-limits", on=RESPONSE, when="refused", party="client", needs="http", scene="""
     on http 2025-11-25 nosession
 """ + _refusals(5, "***0000001%d", " ") + _refusals(6, "***0000001%d", "-")[len(_refusals(5, "***0000001%d", "-")):],
       reading="more than five tokens for the same request are no limit")
@@ -425,7 +428,8 @@ def gives_up(exchange: Exchange) -> Verdict:
     return "token %d for the same request" % (step.rounds + 1) if step.rounds >= MOST_REPEATS else KEPT
 
 
-@rule("auth.scope-for-operation", "auth.scope-single-challenge", on=RESPONSE, party="server", needs="http documents",
+@rule("auth.scope-for-operation", "auth.scope-single-challenge", on=RESPONSE,
+      when="refused", party="server", needs="http documents",
       scene=server("2025-11-25") + """
     C [8 Authorization="Bearer ***0000000c"] #2 tools/call {"name": "write"}
     S [8] 403 {"WWW-Authenticate": "%s"}

@@ -4,6 +4,7 @@
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from ....methods import EMBEDDED, lookup
@@ -46,7 +47,8 @@ class Seen:
 
 def _metas(message: Message) -> Iterator[Mapping[str, Any]]:
     """Yield each ``_meta`` whose place the protocol defines: that of the message, and those of items of its result."""
-    yield message.meta
+    if message.meta:
+        yield message.meta
     for name in _LISTS if message.kind == RESULT else ():
         items = message.result.get(name)
         for item in items[:_MOST] if isinstance(items, list) else ():
@@ -67,8 +69,7 @@ def _wrong(message: Message) -> Dict[str, Optional[str]]:
     found: Optional[Dict[str, Optional[str]]] = message.notes.get("keys")
     if found is None:
         found = message.notes["keys"] = {}
-        keys = [key for meta in _metas(message) for key in meta][:_MOST]
-        for key in keys:
+        for key in islice((key for meta in _metas(message) for key in meta), _MOST):
             found[""] = key
             for fault in _unfit(key) if len(key) <= _LONG_KEY else _unfit.__wrapped__(key):
                 found.setdefault(fault, key)

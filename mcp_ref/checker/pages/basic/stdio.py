@@ -63,7 +63,7 @@ def _is_pipe(subject: Any) -> bool:
 
 
 def _is_utf8(text: str) -> bool:
-    return not any("\udc80" <= each <= "\udcff" for each in text)
+    return text.isascii() or not any("\udc80" <= each <= "\udcff" for each in text)
 
 
 @rule("transport.utf8", on=(MESSAGE, NOISE), needs="bytes", scene="""
@@ -90,7 +90,7 @@ def _is_whole(text: str) -> bool:
     return text.rstrip()[-1:] in ("}", "]") and is_object_text(text)
 
 
-@rule("stdio.no-embedded-newlines", on=(MESSAGE, NOISE), needs="bytes", scene="""
+@rule("stdio.no-embedded-newlines", on=(MESSAGE, NOISE), when="pipe", needs="bytes", scene="""
     on stdio 2025-06-18
     C #1 ping
   + S> {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -159,21 +159,21 @@ _POLLUTED = """
 _MOMENTS = (MESSAGE, NOISE, BATCH, FINISH)
 
 
-@rule("stdio.server-stdout-only-mcp", on=_MOMENTS, needs="bytes", follows="transport.utf8",
+@rule("stdio.server-stdout-only-mcp", on=_MOMENTS, when="pipe server", needs="bytes", follows="transport.utf8",
       scene=_POLLUTED % ("S", "Server listening on stdio"))
 def server_stdout_only_mcp(subject: Any) -> Verdict:
     """A server writes nothing but messages on its standard output."""
     return _only_mcp(subject, SERVER)
 
 
-@rule("stdio.client-stdin-only-mcp", on=_MOMENTS, needs="bytes", follows="transport.utf8",
+@rule("stdio.client-stdin-only-mcp", on=_MOMENTS, when="pipe client", needs="bytes", follows="transport.utf8",
       scene=_POLLUTED % ("C", "exit"))
 def client_stdin_only_mcp(subject: Any) -> Verdict:
     """A client writes nothing but messages into the standard input of a server."""
     return _only_mcp(subject, CLIENT)
 
 
-@rule("stdio.client-no-responses", on=MESSAGE, follows="stdio.no-server-requests", scene="""
+@rule("stdio.client-no-responses", on=MESSAGE, when="pipe client", follows="stdio.no-server-requests", scene="""
     on stdio 2026-07-28
     C #1 tools/list {}
     S #1 {"tools": []}
@@ -186,7 +186,7 @@ def client_no_responses(message: Message) -> Verdict:
     return "a response" if message.kind in (RESULT, ERROR) else KEPT
 
 
-@rule("stdio.no-server-requests", on=MESSAGE, scene="""
+@rule("stdio.no-server-requests", on=MESSAGE, when="pipe server", scene="""
     on stdio 2026-07-28
     C #1 tools/list {}
   - S #1 roots/list
@@ -322,7 +322,7 @@ def exit_on_eof(happening: Happening) -> Verdict:
     return KEPT if did == "exit" else CannotTell("whether the server would have exited: the client did not wait longer")
 
 
-@rule("stdio.dual-era-probe", on=REQUEST, always=True, scene="""
+@rule("stdio.dual-era-probe", on=REQUEST, method=INITIALIZE, when="pipe client", always=True, scene="""
     on stdio 2026-07-28
   + C #1 server/discover {}
   - C #1 tools/list {}
@@ -334,7 +334,7 @@ def dual_era_probe(message: Message) -> Verdict:
     first = message.connection.state(First).request
     if not _is_pipe(message) or message.sender != CLIENT or first is None or not message.session.from_start:
         return None
-    if message.method != INITIALIZE or message.session.initialize is not None:
+    if message.session.initialize is not None:
         return None
     if first.revision is None or not first.revision.stateless:
         return None
@@ -348,7 +348,7 @@ class First:
         self.request: Optional[Message] = None
 
 
-@observe(on=REQUEST)
+@observe(on=REQUEST, when="client")
 def remember_first(message: Message) -> None:
     """Note the first request of the client."""
     first = message.connection.state(First)
@@ -356,7 +356,7 @@ def remember_first(message: Message) -> None:
         first.request = message
 
 
-@observe(on=(MESSAGE, NOISE))
+@observe(on=(MESSAGE, NOISE), when="pipe")
 def remember_fragment(message: Message) -> None:
     """Note lines that may be parts of one message."""
     if not _is_pipe(message) or message.batch is not None:

@@ -288,8 +288,10 @@ def _extensions(capabilities: Any) -> Dict[str, Any]:
 """)
 def id_naming(message: Message) -> Verdict:
     """The identifier of an extension has a prefix, and the form of a key of ``_meta``."""
-    capabilities = message.meta.get(META_CAPABILITIES) if message.kind == REQUEST else (
-        message.result.get("capabilities") if message.method == DISCOVER else None)
+    if message.kind == RESULT and message.method != DISCOVER:
+        return None
+    capabilities = (message.meta.get(META_CAPABILITIES) if message.kind == REQUEST
+                    else message.result.get("capabilities"))
     names = list(_extensions(capabilities))[:_MOST]
     for name in names:
         if not prefix_of(name) or not (prefix_has_labels(name) and labels_are_fit(name) and name_is_fit(name)):
@@ -312,7 +314,7 @@ def fallback(message: Message) -> Verdict:
         "a result of the type %s, and the client has declared no extension" % shown(kind), "result.resultType")
 
 
-@observe(on=(RESULT, ERROR))
+@observe(on=(RESULT, ERROR), when="server")
 def remember_era(message: Message) -> None:
     """Note what a server's answer shows of its versions."""
     if message.sender != SERVER:

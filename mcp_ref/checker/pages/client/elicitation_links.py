@@ -222,7 +222,7 @@ def only_links(message: Message) -> Verdict:
     return found or (KEPT if required(message) else None)
 
 
-@rule("elicit.url-no-prefetch", on=HEAD, party=CLIENT, needs="http documents",
+@rule("elicit.url-no-prefetch", on=HEAD, when="unposted", party=CLIENT, needs="http documents",
       reading="a fetch within 0.3 seconds, before an answer, comes from no person who has consented", scene="""
     on http 2025-11-25
     C [1] #1 tools/call {"name": "t", "arguments": {}}

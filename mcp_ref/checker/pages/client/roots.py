@@ -118,7 +118,7 @@ def _told(quiet: Message) -> Verdict:
     return Broken("the list differs from the one before, and nothing was told", "result.roots", at=quiet)
 
 
-@rule("roots.file-uri", on=(RESULT, REQUEST), party=CLIENT, scene="""
+@rule("roots.file-uri", on=(RESULT, REQUEST), when="client", party=CLIENT, scene="""
     on stdio 2025-06-18
     S #1 roots/list
   + C #1 {"roots": [{"uri": "file:///project"}]}
@@ -136,7 +136,7 @@ def file_uri(message: Message) -> Verdict:
     return verdict
 
 
-@rule("roots.validate-uris", on=(RESULT, REQUEST), party=CLIENT, scene="""
+@rule("roots.validate-uris", on=(RESULT, REQUEST), when="client", party=CLIENT, scene="""
     on stdio 2025-06-18
     S #1 roots/list
   + C #1 {"roots": [{"uri": "file:///project"}]}

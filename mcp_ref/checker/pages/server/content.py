@@ -123,14 +123,15 @@ def binary(message: Message) -> Verdict:
     """The blob of a resource is base64."""
     found: Faults = []
     seen = False
-    inside = [("result.contents[%d].blob" % place, each) for place, each in enumerate(
-        items(message.result.get("contents")))]
-    inside += [("result.content[%d].resource.blob" % place, members(each).get("resource")) for place, each in enumerate(
-        items(message.result.get("content")))]
-    for where, resource in inside:
+    inside = [("result.contents[%d].blob", place, each)
+              for place, each in enumerate(items(message.result.get("contents")))]
+    inside += [("result.content[%d].resource.blob", place, each["resource"])
+               for place, each in enumerate(items(message.result.get("content")))
+               if isinstance(each, dict) and "resource" in each]
+    for where, place, resource in inside:
         blob = members(resource).get("blob")
         if isinstance(blob, str):
             seen = True
             if not masked(blob) and not is_base64(blob):
-                found.append(Broken("the blob is no base64: %s" % short(blob, 20), where))
+                found.append(Broken("the blob is no base64: %s" % short(blob, 20), where % place))
     return found or (KEPT if seen else None)

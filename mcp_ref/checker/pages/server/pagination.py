@@ -63,8 +63,8 @@ class Pages:
 @observe(on=MESSAGE)
 def note_stray(message: Message) -> None:
     """Note a cursor that came in a message which is no result of a list: a client may have known it for one."""
-    listed = message.kind == RESULT and message.method in LISTS and isinstance(message.data["result"], dict)
-    if message.kind == REQUEST or listed:
+    if message.kind == REQUEST or (
+            message.kind == RESULT and message.method in LISTS and isinstance(message.data["result"], dict)):
         return
     known = message.connection.trace.state(Cursors)
     unread = message.kind == ODD or ("result" in message.data and message.method in LISTS)

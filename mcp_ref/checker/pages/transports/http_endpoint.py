@@ -111,8 +111,10 @@ def _anonymous(exchange: Exchange) -> Optional[Tuple[str, str, str, str]]:
 """)
 def authenticated(exchange: Exchange) -> Verdict:
     """A server that wants credentials for a request wants them each time."""
-    asked = _anonymous(exchange)
     refused = exchange.connection.state(Refused).seen
+    if exchange.status != 401 and not len(refused):
+        return None
+    asked = _anonymous(exchange)
     if asked is None or not exchange.is_mcp:
         return None
     if exchange.status == 401:
@@ -123,8 +125,8 @@ def authenticated(exchange: Exchange) -> Verdict:
 @observe(on=RESPONSE)
 def note_refused(exchange: Exchange) -> None:
     """Note that a request without credentials was refused."""
-    asked = _anonymous(exchange)
-    if asked is not None and exchange.status == 401:
+    asked = _anonymous(exchange) if exchange.status == 401 else None
+    if asked is not None:
         exchange.connection.state(Refused).seen[asked] = None
 
 
@@ -137,7 +139,8 @@ def is_get(exchange: Exchange) -> bool:
         or "text/event-stream" in (exchange.header("accept") or "").lower())
 
 
-@rule("http.get-accept", on=HEAD, needs="http", reading="a wildcard that covers a media type lists it", scene="""
+@rule("http.get-accept", on=HEAD,
+      when="unposted", needs="http", reading="a wildcard that covers a media type lists it", scene="""
     on http 2025-06-18
   + C [3] GET /mcp {"Accept": "text/event-stream"}
   - C [3] GET /mcp {"Accept": "application/json"}
@@ -166,7 +169,7 @@ def note_taken(exchange: Exchange) -> None:
         exchange.connection.state(Taken).paths[exchange.path] = None
 
 
-@rule("http.get-sse-or-405", on=RESPONSE, needs="http", scene="""
+@rule("http.get-sse-or-405", on=RESPONSE, when="unposted", needs="http", scene="""
     on http 2025-06-18
     C [3] GET /mcp {"Accept": "text/event-stream"}
   + S [3] 405
@@ -188,7 +191,7 @@ def get_streams(exchange: Exchange) -> Verdict:
     return CannotTell("why a GET was refused by %d" % exchange.status) if exchange.status == 409 else None
 
 
-@rule("http.legacy-get-delete-405", on=RESPONSE, always=True, needs="http", scene="""
+@rule("http.legacy-get-delete-405", on=RESPONSE, when="unposted", always=True, needs="http", scene="""
     on http 2026-07-28
 """ + NO_HANDSHAKE + """
     C [3] DELETE /mcp {"MCP-Protocol-Version": null, "Mcp-Session-Id": "***11223344"}

@@ -57,7 +57,7 @@ def _subject(subject: Any) -> Optional[Exchange]:
     return exchange if is_streamable(exchange) and not opens else None
 
 
-@rule("http.header-version-after-init", on=(MESSAGE, HEAD), needs="http", scene="""
+@rule("http.header-version-after-init", on=(MESSAGE, HEAD), when="http client", needs="http", scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
   - C [3 MCP-Protocol-Version=] #1 tools/list {}
@@ -69,7 +69,7 @@ def version_named(subject: Any) -> Verdict:
     return None if exchange is None else _version(exchange, exchange.opened)
 
 
-@rule("http.header-version-negotiated", on=(MESSAGE, HEAD), needs="http", scene="""
+@rule("http.header-version-negotiated", on=(MESSAGE, HEAD), when="http client", needs="http", scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
   - C [3 MCP-Protocol-Version=2025-03-26] #1 tools/list {}
@@ -117,7 +117,8 @@ def version_refused(exchange: Exchange) -> Verdict:
 
 # Without a handshake: what the client sends
 
-@rule("http.header-version-every-post", "http.header-metadata-required", on=REQUEST, needs="http", scene="""
+@rule("http.header-version-every-post", "http.header-metadata-required", on=REQUEST,
+      when="http client", needs="http", scene="""
     on http 2026-07-28
   + C [3] #1 tools/list {}
   - C [3 MCP-Protocol-Version=] #1 tools/list {}
@@ -132,7 +133,7 @@ def version_each_time(message: Message) -> Verdict:
     return KEPT if exchange.header("mcp-protocol-version") is not None else Broken("a request without it", VERSION)
 
 
-@rule("http.header-version-matches-meta", on=REQUEST, needs="http", scene="""
+@rule("http.header-version-matches-meta", on=REQUEST, when="http client", needs="http", scene="""
     on http 2026-07-28
   + C [3] #1 tools/list {}
   - C [3 MCP-Protocol-Version=2025-11-25] #1 tools/list {}
@@ -148,7 +149,7 @@ def version_matches(message: Message) -> Verdict:
     return KEPT if value == named else Broken("%s, and %s in _meta" % (value[:40], named[:40]), VERSION)
 
 
-@rule("http.header-standard-required", on=REQUEST, needs="http", scene="""
+@rule("http.header-standard-required", on=REQUEST, when="http client", needs="http", scene="""
     on http 2026-07-28
   + C [3] #1 tools/list {}
   - C [3 Mcp-Method=] #1 tools/list {}
@@ -211,7 +212,7 @@ def _standard_faults(message: Message) -> List[Fault]:
     return found
 
 
-@rule("http.header-standard-from-body", on=REQUEST, needs="http", scene="""
+@rule("http.header-standard-from-body", on=REQUEST, when="http client", needs="http", scene="""
     on http 2026-07-28
   + C [3] #1 tools/call {"name": "slow"}
   - C [3 Mcp-Name=fast] #1 tools/call {"name": "slow"}
@@ -227,7 +228,7 @@ def standard_values(message: Message) -> Verdict:
     return [each for each in wrong] or KEPT
 
 
-@rule("http.header-name-encoding", on=REQUEST, needs="http", scene="""
+@rule("http.header-name-encoding", on=REQUEST, when="http client", needs="http", scene="""
     on http 2026-07-28
   + C [3 Mcp-Name==?base64?w7xiZXI=?=] #1 tools/call {"name": "\u00fcber"}
   - C [3 Mcp-Name=\u00fcber] #1 tools/call {"name": "\u00fcber"}
@@ -267,7 +268,7 @@ def _versions_differ(asked: Message) -> bool:
     return value is not None and isinstance(named, str) and value != named
 
 
-@rule("http.header-version-mismatch-rejected", on=(RESULT, ERROR), party="server", needs="http",
+@rule("http.header-version-mismatch-rejected", on=(RESULT, ERROR), when="http server", party="server", needs="http",
       provoked="http.header-version-matches-meta", scene="""
     on http 2026-07-28
     C [3 MCP-Protocol-Version=2025-11-25] #1 tools/list {}
@@ -303,7 +304,7 @@ def unsupported(message: Message) -> Verdict:
     return KEPT if isinstance(listed, list) and listed else Broken("no supported revisions", "error.data.supported")
 
 
-@rule("http.header-version-absent-reject", on=(RESULT, ERROR), party="server", needs="http",
+@rule("http.header-version-absent-reject", on=(RESULT, ERROR), when="http server", party="server", needs="http",
       provoked="http.header-version-every-post", scene="""
     on http 2026-07-28
 """ + NO_HANDSHAKE + """
@@ -324,7 +325,7 @@ def version_absent(message: Message) -> Verdict:
     return Broken("it was served", VERSION)
 
 
-@rule("http.header-mismatch-rejected", on=(RESULT, ERROR), party="server", needs="http",
+@rule("http.header-mismatch-rejected", on=(RESULT, ERROR), when="http server", party="server", needs="http",
       provoked="http.header-standard-from-body", scene="""
     on http 2026-07-28
     C [3 Mcp-Method=prompts/list] #1 tools/list {}
@@ -362,7 +363,7 @@ def mismatch_status(message: Message) -> Verdict:
 _USUAL = (VERSION, METHOD, NAME)
 
 
-@rule("http.header-case-insensitive", on=(RESULT, ERROR), party="server", needs="http", scene="""
+@rule("http.header-case-insensitive", on=(RESULT, ERROR), when="http server", party="server", needs="http", scene="""
     on http 2026-07-28
     C [3] POST /mcp {"mcp-method": "tools/list", "Accept": "application/json, text/event-stream"}
     C [3] #1 tools/list {}

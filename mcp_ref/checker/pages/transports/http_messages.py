@@ -60,7 +60,7 @@ NO_HANDSHAKE = """
 UNKNOWN_ERA = CannotTell("whether the server speaks this revision")
 
 
-@observe(on=(RESULT, ERROR))
+@observe(on=(RESULT, ERROR), when="http server")
 def note_modern(message: Message) -> None:
     """Note that the server speaks a revision without handshake, and whether it knows of handshakes."""
     if message.sender != "server" or message.revision is None:
@@ -134,7 +134,7 @@ def _several(text: str) -> bool:
         return False
 
 
-@rule("http.post-each-message", on=(MESSAGE, NOISE), needs="http", scene="""
+@rule("http.post-each-message", on=(MESSAGE, NOISE), when="http client", needs="http", scene="""
     on http 2025-06-18
     C [3] #1 tools/list {}
   - C [3] #2 prompts/list {}
@@ -152,7 +152,7 @@ def post_of_its_own(message: Message) -> Verdict:
     return KEPT
 
 
-@rule("http.client-uses-post", on=MESSAGE, needs="http", scene="""
+@rule("http.client-uses-post", on=MESSAGE, when="http client", needs="http", scene="""
     on http 2025-06-18
   + C [3] POST /mcp {"Accept": "application/json, text/event-stream"}
   - C [3] PUT /mcp {"Accept": "application/json, text/event-stream"}
@@ -167,7 +167,8 @@ def posts(message: Message) -> Verdict:
     return KEPT if exchange.method == "POST" else "a message by %s" % exchange.method[:20]
 
 
-@rule("http.accept-both", on=MESSAGE, needs="http", reading="a wildcard that covers a media type lists it", scene="""
+@rule("http.accept-both", on=MESSAGE,
+      when="http client", needs="http", reading="a wildcard that covers a media type lists it", scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
   - C [3 Accept=application/json] #1 tools/list {}
@@ -183,7 +184,8 @@ def accepts_both(message: Message) -> Verdict:
     return Broken("Accept: %s" % (value[:80] or "(none)"), "Accept") if lacking else KEPT
 
 
-@rule("http.post-body-single-or-response", "http.post-body-single", on=(BATCH, MESSAGE), party="client", needs="http",
+@rule("http.post-body-single-or-response", "http.post-body-single", on=(BATCH, MESSAGE),
+      when="http client", party="client", needs="http",
       scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
@@ -199,7 +201,7 @@ def single(subject: Any) -> Verdict:
     return Broken("an array of %d" % len(subject), "body")
 
 
-@rule("http.client-no-responses", on=(RESULT, ERROR, REQUEST), needs="http", scene="""
+@rule("http.client-no-responses", on=(RESULT, ERROR, REQUEST), when="http client", needs="http", scene="""
     on http 2026-07-28
     C #1 tools/list {}
     S #1 {"tools": []}
@@ -321,7 +323,7 @@ def _client_name(message: Message) -> Any:
     return info.get("name") if isinstance(info, dict) else None
 
 
-@rule("http.dual-era-inspect-400", on=REQUEST, always=True, needs="http", scene="""
+@rule("http.dual-era-inspect-400", on=REQUEST, when="http client", always=True, needs="http", scene="""
     on http 2026-07-28 bare client={}
     C [1] #1 tools/call {"name": "ask"}
     S [1] 400 {"Content-Type": "application/json"}
@@ -350,7 +352,7 @@ def no_blind_fallback(message: Message) -> Verdict:
     return "initialize after the error %s" % error.error.get("code")
 
 
-@observe(on=(REQUEST, ERROR))
+@observe(on=(REQUEST, ERROR), when="http")
 def note_refusal(message: Message) -> None:
     """Note the refusal of a request without handshake; the next request forgets it."""
     refusal = message.connection.state(Refusal)

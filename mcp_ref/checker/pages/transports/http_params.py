@@ -115,6 +115,8 @@ def _number(text: str) -> Optional[float]:
 def _judge(message: Message, faults: Tuple[str, ...], kept: Callable[[Param], bool]) -> Verdict:
     """Judge the annotated parameters of a call by the faults of one rule."""
     params = params_of(message)
+    if not params:
+        return None
     wrong: List[Any] = [Broken("%s: %s" % (each.header, (each.said or "(none)")[:60]), each.header)
                         for each in params if each.fault in faults]
     return wrong or (KEPT if any(kept(each) for each in params if not each.fault) else None)
@@ -133,6 +135,7 @@ _TOOL = """
 
 
 @rule("http.param-mirror", "http.param-client-support", "http.param-append", "http.param-provided", on=REQUEST,
+      when="http client",
       method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where=eu] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   - C [3] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
@@ -144,7 +147,7 @@ def mirrored(message: Message) -> Verdict:
     return _judge(message, ("missing",), _given)
 
 
-@rule("http.param-null-omitted", on=REQUEST, method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-null-omitted", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3] #2 tools/call {"name": "run", "arguments": {"where": null}}
   - C [3 Mcp-Param-Where=null] #2 tools/call {"name": "run", "arguments": {"where": null}}
 """)
@@ -153,7 +156,7 @@ def null_omitted(message: Message) -> Verdict:
     return _judge(message, ("null",), lambda each: each.value is None)
 
 
-@rule("http.param-absent-omitted", on=REQUEST, method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-absent-omitted", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3] #2 tools/call {"name": "run", "arguments": {}}
   - C [3 Mcp-Param-Where=eu] #2 tools/call {"name": "run", "arguments": {}}
 """)
@@ -162,7 +165,8 @@ def absent_omitted(message: Message) -> Verdict:
     return _judge(message, ("absent",), lambda each: each.value is _NOTHING)
 
 
-@rule("http.param-base64", "http.param-encode", on=REQUEST, method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-base64", "http.param-encode", on=REQUEST,
+      when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where==?base64?w7xiZXI=?=] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
   - C [3 Mcp-Param-Where=\u00fcber] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
 """)
@@ -171,7 +175,7 @@ def encoded(message: Message) -> Verdict:
     return _judge(message, ("base64",), lambda each: _given(each) and not is_plain(_text(each.value) or ""))
 
 
-@rule("http.param-sentinel-exact", on=REQUEST, method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-sentinel-exact", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where==?base64?w7xiZXI=?=] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
   - C [3 Mcp-Param-Where==?BASE64?w7xiZXI=?=] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
 """)
@@ -180,7 +184,7 @@ def marked(message: Message) -> Verdict:
     return _judge(message, ("sentinel",), lambda each: each.said is not None and is_sentinel(each.said))
 
 
-@rule("http.param-sentinel-escape", on=REQUEST, method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-sentinel-escape", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where==?base64?PT9iYXNlNjQ/YWJj?=] #2 tools/call {"name": "run", "arguments": {"where": \
 "=?base64?abc"}}
   + C [4 Mcp-Param-Where==?base64?PT9iYXNlNjQ/eD89?=] #3 tools/call {"name": "run", "arguments": {"where": \
@@ -192,7 +196,7 @@ def escaped(message: Message) -> Verdict:
     return _judge(message, ("escape",), lambda each: _given(each) and is_sentinel(_text(each.value) or ""))
 
 
-@rule("http.param-apply-encoding", on=REQUEST, method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-apply-encoding", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Count=7] #2 tools/call {"name": "run", "arguments": {"count": 7}}
   - C [3 Mcp-Param-Count=seven] #2 tools/call {"name": "run", "arguments": {"count": 7}}
 """)
@@ -201,7 +205,7 @@ def converted(message: Message) -> Verdict:
     return _judge(message, ("form",), lambda each: _given(each) and not isinstance(each.value, str))
 
 
-@rule("http.param-extract", on=REQUEST, method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-extract", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where=eu] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   - C [3 Mcp-Param-Where=us] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
 """)
@@ -210,7 +214,8 @@ def extracted(message: Message) -> Verdict:
     return _judge(message, ("value",), lambda each: _given(each) and isinstance(each.value, str))
 
 
-@rule("http.param-reject-tool", "http.param-exclude-tool", on=REQUEST, method="tools/call", needs="http",
+@rule("http.param-reject-tool", "http.param-exclude-tool", on=REQUEST,
+      when="http client", method="tools/call", needs="http",
       provoked="http.param-name-token", scene="""
     on http 2026-07-28
     C #1 tools/list {}
@@ -246,7 +251,8 @@ def _fields(message: Message) -> List[Tuple[str, str]]:
     return sorted((name.lower(), value) for name, value in fields if name.lower().startswith(PREFIX.lower()))
 
 
-@rule("http.param-mismatch-refresh", on=REQUEST, method=("tools/call", "tools/list"), needs="http", scene="""
+@rule("http.param-mismatch-refresh", on=REQUEST,
+      when="http client", method=("tools/call", "tools/list"), needs="http", scene="""
     on http 2026-07-28
     C [3] #1 tools/call {"name": "run", "arguments": {"where": "eu"}}
     S [3] 400 {"Content-Type": "application/json"}
@@ -267,7 +273,7 @@ def lists_again(message: Message) -> Verdict:
     return "the same call with the same header fields" if same else None
 
 
-@observe(on=(REQUEST, ERROR))
+@observe(on=(REQUEST, ERROR), when="http")
 def note_mismatch(message: Message) -> None:
     """Note a call that was refused because of its header fields; a listing forgets it."""
     last = message.connection.state(Mismatch)
@@ -282,6 +288,8 @@ def note_mismatch(message: Message) -> None:
 
 def _answers(message: Message, faults: Tuple[str, ...], evidence: str) -> Verdict:
     """Judge the answer to a call with faults: it has to be refused."""
+    if message.request is None or not params_of(message.request):
+        return None
     asked = served(message) or refused(message)
     wrong = [each for each in params_of(asked) if each.fault in faults] if asked is not None else []
     if not wrong:
@@ -289,7 +297,8 @@ def _answers(message: Message, faults: Tuple[str, ...], evidence: str) -> Verdic
     return KEPT if message.kind == "error" else Broken(evidence, wrong[0].header)
 
 
-@rule("http.param-validate-body", "http.param-mismatch-rejected", on=(RESULT, ERROR), method="tools/call",
+@rule("http.param-validate-body", "http.param-mismatch-rejected", on=(RESULT, ERROR),
+      when="http server", method="tools/call",
       party="server", needs="http", provoked="http.param-extract", scene=_TOOL + """
     C [3 Mcp-Param-Where=us] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   + S [3] 400 {"Content-Type": "application/json"}
@@ -301,7 +310,8 @@ def validated(message: Message) -> Verdict:
     return _answers(message, ("value", "form", "escape", "sentinel", "null", "absent"), "it was served")
 
 
-@rule("http.param-missing-rejected", on=(RESULT, ERROR), method="tools/call", party="server", needs="http",
+@rule("http.param-missing-rejected", on=(RESULT, ERROR),
+      when="http server", method="tools/call", party="server", needs="http",
       provoked="http.param-mirror", scene=_TOOL + """
     C [3] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   + S [3] 400 {"Content-Type": "application/json"}
@@ -313,7 +323,8 @@ def missing_refused(message: Message) -> Verdict:
     return _answers(message, ("missing",), "it was served without the field")
 
 
-@rule("http.param-invalid-chars", on=(RESULT, ERROR), method="tools/call", party="server", needs="http",
+@rule("http.param-invalid-chars", on=(RESULT, ERROR),
+      when="http server", method="tools/call", party="server", needs="http",
       provoked="http.param-base64", scene=_TOOL + """
     C [3 Mcp-Param-Where=\u00fcber] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
   + S [3] 400 {"Content-Type": "application/json"}
@@ -334,6 +345,8 @@ def _sound(message: Message) -> Optional[Message]:
 
 
 def _demanded(message: Message, absent: bool) -> Verdict:
+    if message.request is None or not params_of(message.request):
+        return None
     asked = _sound(message)
     missing = [each for each in params_of(asked) if each.value is (_NOTHING if absent else None)] if asked else []
     if asked is None or not missing:
@@ -345,7 +358,8 @@ def _demanded(message: Message, absent: bool) -> Verdict:
     return Broken("refused without it", named[0].header) if named else CannotTell("which header field was wanted")
 
 
-@rule("http.param-null-not-expected", on=(RESULT, ERROR), method="tools/call", party="server", needs="http",
+@rule("http.param-null-not-expected", on=(RESULT, ERROR),
+      when="http server", method="tools/call", party="server", needs="http",
       scene=_TOOL + """
     C [3] #2 tools/call {"name": "run", "arguments": {"where": null, "count": null}}
   + S [3] #2 {"content": []}
@@ -357,7 +371,8 @@ def null_not_demanded(message: Message) -> Verdict:
     return _demanded(message, False)
 
 
-@rule("http.param-absent-not-expected", on=(RESULT, ERROR), method="tools/call", party="server", needs="http",
+@rule("http.param-absent-not-expected", on=(RESULT, ERROR),
+      when="http server", method="tools/call", party="server", needs="http",
       scene=_TOOL + """
     C [3] #2 tools/call {"name": "run", "arguments": {}}
   + S [3] #2 {"content": []}
@@ -369,7 +384,7 @@ def absent_not_demanded(message: Message) -> Verdict:
     return _demanded(message, True)
 
 
-@rule("http.param-server-decodes", on=(RESULT, ERROR), party="server", needs="http", scene="""
+@rule("http.param-server-decodes", on=(RESULT, ERROR), when="http server", party="server", needs="http", scene="""
     on http 2026-07-28
     C [3 Mcp-Name==?base64?w7xiZXI=?=] #1 prompts/get {"name": "\u00fcber"}
   + S [3] #1 {"messages": []}
@@ -390,7 +405,8 @@ def decodes(message: Message) -> Verdict:
     return KEPT if message.kind == "result" else Broken("refused though it fits", coded[0])
 
 
-@rule("http.param-integer-compare", on=(RESULT, ERROR), method="tools/call", party="server", needs="http",
+@rule("http.param-integer-compare", on=(RESULT, ERROR),
+      when="http server", method="tools/call", party="server", needs="http",
       scene=_TOOL + """
     C [3 Mcp-Param-Count=42.0] #2 tools/call {"name": "run", "arguments": {"count": 42}}
   + S [3] #2 {"content": []}
@@ -399,6 +415,8 @@ def decodes(message: Message) -> Verdict:
 """)
 def compares_numbers(message: Message) -> Verdict:
     """A server compares integers as numbers."""
+    if message.request is None or not params_of(message.request):
+        return None
     asked = _sound(message)
     other = [each for each in params_of(asked) if type(each.value) in (int, float) and each.said not in (
         None, _text(each.value))] if asked is not None else []

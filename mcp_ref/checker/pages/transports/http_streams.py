@@ -83,7 +83,7 @@ def related_notifications(message: Message) -> Verdict:
     return Broken("progress of exchange %d" % asked.exchange.number, "params.progressToken")
 
 
-@rule("http.stream-no-server-requests", on=MESSAGE, party="server", needs="http", scene="""
+@rule("http.stream-no-server-requests", on=MESSAGE, when="http server", party="server", needs="http", scene="""
     on http 2026-07-28
     C [3] #1 tools/call {"name": "ask"}
     S [3] stream
@@ -119,7 +119,8 @@ def get_unrelated(message: Message) -> Verdict:
     return Broken("progress of the request #%s" % str(asked.id)[:40], "params.progressToken")
 
 
-@rule("http.get-no-response", on=(RESULT, ERROR, REQUEST, NOTIFICATION), party="server", needs="http", scene="""
+@rule("http.get-no-response", on=(RESULT, ERROR, REQUEST, NOTIFICATION),
+      when="http server", party="server", needs="http", scene="""
     on http 2025-06-18
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream
@@ -139,7 +140,7 @@ def get_no_response(message: Message) -> Verdict:
     return None if is_resumed(exchange) or message.id is None else "a response on the stream of a GET"
 
 
-@rule("http.no-broadcast", on=REQUEST, party="server", needs="http", spoils=True, scene="""
+@rule("http.no-broadcast", on=REQUEST, when="http server", party="server", needs="http", spoils=True, scene="""
     on http 2025-06-18
     C [3] GET /mcp {"Accept": "text/event-stream"}
     S [3] stream
@@ -163,7 +164,7 @@ def no_broadcast(message: Message) -> Verdict:
 
 # The end of a stream
 
-@observe(on=(RESULT, ERROR))
+@observe(on=(RESULT, ERROR), when="http server")
 def note_done(message: Message) -> None:
     """Note that all requests of a POST have their responses."""
     exchange = _on_post(message)
@@ -176,7 +177,7 @@ def waiting_without(exchange: Exchange, response: Message) -> bool:
     return any(each.kind == REQUEST and each.answer is None and each is not response.request for each in exchange.sent)
 
 
-@rule("http.stream-close-after-response", on=(MESSAGE, END), party="server", needs="http", scene="""
+@rule("http.stream-close-after-response", on=(MESSAGE, END), when="http server", party="server", needs="http", scene="""
     on http 2025-06-18
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream
@@ -267,7 +268,7 @@ def answered_in_the_end(connection: Connection) -> Verdict:
 
 # Streams that are cut off
 
-@rule("http.disconnect-not-cancel", on=(RESULT, ERROR), party="server", needs="http", scene="""
+@rule("http.disconnect-not-cancel", on=(RESULT, ERROR), when="http", party="server", needs="http", scene="""
     on http 2025-06-18
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream

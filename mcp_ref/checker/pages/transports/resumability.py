@@ -199,7 +199,7 @@ def primed(seen: SseEvent) -> Verdict:
 
 # Resuming
 
-@rule("http.resume-get", on=HEAD, needs="http sse end start", scene="""
+@rule("http.resume-get", on=HEAD, when="unposted", needs="http sse end start", scene="""
     on http 2025-11-25
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream

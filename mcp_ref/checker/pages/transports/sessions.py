@@ -96,7 +96,7 @@ def _echoes(exchange: Exchange, session: Session, time: float) -> Verdict:
     return KEPT if exchange.header("mcp-session-id") is not None else Broken("a request without the id", HEADER)
 
 
-@rule("http.session-id-echo", on=(MESSAGE, HEAD), needs="http", scene="""
+@rule("http.session-id-echo", on=(MESSAGE, HEAD), when="http client", needs="http", scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
   - C [3 Mcp-Session-Id=] #1 tools/list {}
