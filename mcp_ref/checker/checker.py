@@ -31,13 +31,16 @@ _OFF_WEB = frozenset(rules.MOMENTS) - {rules.HEAD, rules.RESPONSE, rules.END, ru
 class Checker:
     """Judges a conversation; see the module. One thread at a time may use it.
 
+    ``binding``: True asks only rules that bind (MUST), in less time; a fault that follows from one against a mere
+    recommendation is a root then.
+
     >>> from mcp_ref.wiretrace import read
     >>> checker = Checker()
     >>> checker.check([])
     []
     """
 
-    def __init__(self, bounds: Bounds = Bounds()) -> None:
+    def __init__(self, bounds: Bounds = Bounds(), binding: bool = False) -> None:
         self.bounds = bounds
         self.messages = 0
         """Messages so far."""
@@ -46,7 +49,7 @@ class Checker:
         self.connections: Dict[str, Connection] = {}
         self._trace = Shared()
         self._recorded: FrozenSet[str] = _MESSAGES_ONLY
-        self._verdicts = Verdicts(bounds, self._recorded)
+        self._verdicts = Verdicts(bounds, self._recorded, binding)
         self._judge = self._verdicts.judge
         self.findings = self._verdicts.findings
         self.noise: List[Message] = []

@@ -99,14 +99,16 @@ class RuleTally(NamedTuple):
 
 _Table = Tuple[List[Tuple[Callable[[Any], Verdict], List[int], Rule]], Tuple[Callable[[Any], None], ...]]
 """The rules to be asked, each with its function and its count, and the functions of observers."""
+_NEVER = (0,)
 
 
 class Verdicts:
     """The rules that a checker asks, and what they have answered."""
 
-    def __init__(self, bounds: Bounds, recorded: FrozenSet[str]) -> None:
+    def __init__(self, bounds: Bounds, recorded: FrozenSet[str], binding: bool = False) -> None:
         self._bounds = bounds
         self._recorded = recorded
+        self._binding = binding
         self.findings: List[Finding] = []
         """The findings that are kept, in the order in which they were found: `Bounds.findings` of a rule and party."""
         self.fresh: List[Finding] = []
@@ -116,7 +118,7 @@ class Verdicts:
         self._kept: Dict[Tuple[str, str], int] = {}
         self._faults: Dict[Tuple[str, str], Dict[str, int]] = {}
         """The number of times that each fault was seen, by its key, of a rule and a party."""
-        self._judged: Dict[str, List[int]] = {row.id: [0] for row in self._rules}
+        self._judged: Dict[str, List[int]] = {}
         """The number of times that each rule was kept or broken, in a list, where `judge` counts it up."""
         self._broken: Dict[str, int] = {}
         self._unsure: Dict[str, Dict[str, None]] = {}
@@ -137,7 +139,7 @@ class Verdicts:
             unsure = list(self._unsure.get(row.id, ()))
             if not row.needs <= self._recorded and applies(row):
                 unsure.append("not recorded: " + ", ".join(sorted(row.needs - self._recorded)))
-            found[row.id] = RuleTally(self._judged[row.id][0], self._broken.get(row.id, 0), tuple(unsure))
+            found[row.id] = RuleTally(self._judged.get(row.id, _NEVER)[0], self._broken.get(row.id, 0), tuple(unsure))
         return found
 
     def times(self, finding: Finding) -> int:
@@ -186,8 +188,8 @@ class Verdicts:
         known = not method or bool(known_since(method)) or method in ADDED
         if not known and len(self._tables) > self._bounds.entries:
             self._tables.clear()  # a peer that makes up methods
-        asked, notes = _asked(moment, method if known else "unknown", rank, beside, seen, self._recorded)
-        return [(row.decide, self._judged[row.id], row) for row in asked], notes
+        asked, notes = _asked(moment, method if known else "unknown", rank, beside, seen, self._recorded, self._binding)
+        return [(row.decide, self._judged.setdefault(row.id, [0]), row) for row in asked], notes
 
     @staticmethod
     def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:
@@ -274,10 +276,11 @@ class Verdicts:
 @lru_cache(maxsize=4096)
 def _asked(
     moment: str, method: str, rank: Optional[int], beside: bool, seen: int, recorded: FrozenSet[str],
+    binding: bool,
 ) -> Tuple[Tuple[Rule, ...], Tuple[Callable[[Any], None], ...]]:
     """Return the rules and the functions of observers of one moment, for all checkers."""
     found = rules.matching(rules.load().values(), moment, method, rank, beside, seen)
-    return (tuple(row for row in found if row.needs <= recorded),
+    return (tuple(row for row in found if row.needs <= recorded and (row.binds or not binding)),
             tuple(row.note for row in rules.matching(rules.OBSERVERS, moment, method, rank, seen=seen)))
 
 

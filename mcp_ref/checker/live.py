@@ -68,7 +68,7 @@ class CheckedTrace(Trace):
         self._named = broken
         self._parties = (party,) if party else (CLIENT, SERVER)
         self._levels = ORDER[:ORDER.index(level) + 1]
-        self._checker = Checker()
+        self._checker = Checker(binding=level == VIOLATION)
         self._turn = threading.Lock()
         self._failed: List[Exception] = []
         self._finished = False

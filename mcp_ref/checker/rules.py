@@ -170,6 +170,12 @@ class Rule(NamedTuple):
     when: int
     """The bits of CIRCUMSTANCES without which it says nothing."""
 
+    @property
+    def binds(self) -> bool:
+        """True if it is a MUST, and page and schema agree."""
+        return not self.disagree and any(
+            "MUST" in each.level for each in (self.requirement, *(requirements()[one] for one in self.also)))
+
 
 class Observer(NamedTuple):
     """A function that notes what rules need."""

@@ -73,3 +73,16 @@ def test_circumstances_leave_out_only_what_has_nothing_to_say(monkeypatch):
                 assert judged(row, sign) == quick[id, sign], id
     finally:
         findings._asked.cache_clear()
+
+
+def test_rules_that_bind_find_no_less_when_they_are_asked_alone():
+    """Recommendations are not asked then; what would follow from one is found, too."""
+    for id, row in load().items():
+        events = trace(row.scene, "-")
+        every, binding = Checker(), Checker(binding=True)
+        every.check(events)
+        binding.check(events)
+        roots = {(each.rule.id, each.number, each.evidence)
+                 for each in every.findings if each.verdict == "violation" and each.cause is None}
+        assert roots <= {(each.rule.id, each.number, each.evidence) for each in binding.findings}, id
+        assert not [each for each in binding.findings if not each.rule.binds], id
