@@ -5,7 +5,7 @@ The reading order:
 1. `server` has the `Server`: options, ways to serve, and the table ROUTES from a method to its route. `context` has
    the `Context` that handlers get. `interface` has the parts of both that the other modules use, as types.
 2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`,
-   and for folders of files `directory` and `safefiles`.
+   and for folders of files `directory` and `safefiles`; `skills` and `apps` are the extensions of these names.
    `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`, `docstrings`.
 3. `initialize` and `discover` introduce the server to a client; `initialize` also writes down a session for another
    process.

@@ -50,6 +50,13 @@ class Context(RequestContext):
 
     _rounds: "Rounds"
 
+    @property
+    def has_apps(self) -> bool:
+        """True if the client shows the pages of tools; see `mcp_ref.server.registry.apps`."""
+        from .registry.apps import has_apps
+
+        return has_apps(self)
+
     @spelt
     def ask(
         self, method: str, params: "Model", timeout: Optional[float] = REQUEST_TIMEOUT, key: Optional[str] = None,

@@ -416,9 +416,9 @@ class Server(Registration):
         """Resolve the annotations that were not defined yet at registration; called before serving starts.
 
         Raises `Unresolved`, a TypeError, for an annotation of a tool or a prompt that is still undefined: the author
-        has to know, as a client would get an internal error only.
+        has to know, as a client would get an internal error only. Raises ValueError for a tool whose page is missing.
         """
-        for name in ("tools", "prompts"):
+        for name in ("tools", "prompts", "apps"):
             if name in self._features:
                 self._features[name].resolve()
 

@@ -244,6 +244,10 @@ class Tools:
             if found:
                 return _refuse(tool, found, revision, write)
             result = tool.call(context, arguments)
+            if "ui" in (tool.described["meta"] or ()):
+                from .registry.apps import check_result
+
+                check_result(context, tool, result, self._lenient)
             for block in result.content:
                 if isinstance(block, EmbeddedResource):
                     self._embedded(context, tool)

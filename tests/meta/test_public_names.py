@@ -32,7 +32,7 @@ IN_HELP: Dict[str, Set[str]] = {
 """For users, and described by `help` alone."""
 INSIDE: Dict[str, Set[str]] = {
     "client": {"listening", "renewed", "wanted"},
-    "server": {"completes", "connection", "held", "hides", "listeners", "may_log", "resolve", "states",
+    "server": {"completes", "connection", "declare", "held", "hides", "listeners", "may_log", "resolve", "states",
                "subscriptions"},
     "host": set(),
 }

@@ -15,7 +15,7 @@ AREAS_DUE: Tuple[str, ...] = (
     "jsonrpc", "lifecycle", "versioning", "batching", "stdio", "ping", "cancellation", "progress", "schema-dialect",
     "tools", "resources", "prompts", "completion", "logging", "pagination", "roots", "sampling", "elicitation", "meta",
     "icons", "http", "session", "resumability", "transport", "sse-legacy", "caching", "discover", "mrtr",
-    "subscriptions", "auth", "tasks", "tasks-ext", "skills",
+    "subscriptions", "auth", "tasks", "tasks-ext", "skills", "apps",
 )
 STATELESS = "2026-07-28"
 LEVELS_DUE = {"MUST", "MUST NOT", "SHOULD", "SHOULD NOT"}

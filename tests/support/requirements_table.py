@@ -15,6 +15,20 @@ HANDSHAKE: Tuple[str, ...] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11
 STATELESS = "2026-07-28"
 
 WINDOWS: Dict[str, Tuple[str, ...]] = {
+    "apps.app-only-tool-hidden-from-model": HANDSHAKE[2:],
+    "apps.client-declares-mime-types": HANDSHAKE[2:],
+    "apps.content-mime-type": HANDSHAKE[2:],
+    "apps.content-text-or-blob": HANDSHAKE[2:],
+    "apps.fetch-by-resources-read": HANDSHAKE[2:],
+    "apps.listed-mime-type": HANDSHAKE[2:],
+    "apps.prefetch": HANDSHAKE[2:],
+    "apps.result-content-always": HANDSHAKE[2:],
+    "apps.server-checks-client-capability": HANDSHAKE[2:],
+    "apps.text-only-fallback": HANDSHAKE[2:],
+    "apps.tool-resource-exists": HANDSHAKE[2:],
+    "apps.tool-variants": HANDSHAKE[2:],
+    "apps.ui-resource-unlisted": HANDSHAKE[2:],
+    "apps.uri-scheme": HANDSHAKE[2:],
     "auth.as-discovery-multiple": HANDSHAKE[3:],
     "auth.as-discovery-path-oauth": HANDSHAKE[3:],
     "auth.as-discovery-path-oidc-append": HANDSHAKE[3:],
@@ -226,6 +240,10 @@ WINDOWS: Dict[str, Tuple[str, ...]] = {
 
 
 STATELESS_TOO: FrozenSet[str] = frozenset((
+    "apps.app-only-tool-hidden-from-model", "apps.client-declares-mime-types", "apps.content-mime-type",
+    "apps.content-text-or-blob", "apps.fetch-by-resources-read", "apps.listed-mime-type", "apps.prefetch",
+    "apps.result-content-always", "apps.server-checks-client-capability", "apps.text-only-fallback",
+    "apps.tool-resource-exists", "apps.tool-variants", "apps.ui-resource-unlisted", "apps.uri-scheme",
     "auth.as-auto-redirect", "auth.as-cimd-cache", "auth.as-cimd-client-id", "auth.as-cimd-consider",
     "auth.as-cimd-document", "auth.as-cimd-fetch", "auth.as-cimd-redirects", "auth.as-cimd-security",
     "auth.as-cimd-ssrf", "auth.as-discovery-multiple", "auth.as-discovery-path-oauth",

@@ -15,7 +15,9 @@ A function for a vendor's method gets the params by name, as a tool gets its arg
         return {"found": index.find(query, limit)}
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Optional, Sequence, TypeVar, Union, overload
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, TypeVar, Union, overload,
+)
 
 from ...diagnostics.packagelog import get_logger
 from ...errors import INVALID_PARAMS, RpcError
@@ -30,10 +32,12 @@ from .checks import check_features
 if TYPE_CHECKING:
     import os
 
+    from ...limits import Limits
     from ...messages.base import Annotations, Icon
     from ...messages.completion import Ref
     from ...messages.prompts import PromptArgument
     from ...messages.tools import ToolAnnotations
+    from ...peer.extension import Extension
     from ..tasks.engine import Tasks
     from ..tools import TaskSupport
     from .caching import Cache
@@ -47,6 +51,7 @@ class Registration(Role):
     """The base of `Server` with everything that authors register: features, decorators, and their removal."""
 
     strict: bool
+    limits: "Limits"
     mask_errors: Optional[bool]
     caches: "Dict[str, Cache]"
     """The caching hints by method; see `mcp_ref.server.registry.caching`."""
@@ -114,11 +119,12 @@ class Registration(Role):
     def _bind(self, tasks: "Tasks") -> None:
         """Have these tasks, and declare them."""
         tasks.bind(self)  # type: ignore[arg-type]  # a `Registration` is a server
-        self._features["tasks"] = tasks
-        if self.extensions is None:
-            self._extend([tasks.extension])
-        else:
-            self.extensions.add(tasks.extension)
+        self.declare("tasks", tasks, tasks.extension)
+
+    def declare(self, name: str, feature: object, extension: "Extension") -> None:
+        """Have a feature that is an extension, and declare it."""
+        self._extend([extension])
+        self._features[name] = feature
         self._declared = {}
 
     @property
@@ -224,6 +230,7 @@ class Registration(Role):
         output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
         annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
         meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
+        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None,
     ) -> Function: ...
 
     @overload
@@ -233,6 +240,7 @@ class Registration(Role):
         output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
         annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
         meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
+        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None,
     ) -> Callable[[Function], Function]: ...
 
     @spelt
@@ -242,6 +250,7 @@ class Registration(Role):
         output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
         annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
         meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
+        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None,
     ) -> Any:
         """Make a function a tool: ``@server.tool`` or ``@server.tool(name=..., ...)``.
 
@@ -251,11 +260,17 @@ class Registration(Role):
         ``structured`` (whether the result has structured content; default: by the return annotation),
         ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together),
         ``task``: "optional" or "required" for a tool whose calls may, or must, run as tasks, or a function
-        ``(ctx, arguments) -> bool`` that decides for each call; see `mcp_ref.server.tasks`.
+        ``(ctx, arguments) -> bool`` that decides for each call; see `mcp_ref.server.tasks`. ``ui``: the URI of the page
+        that shows its results, see `app`; ``visibility``: who may call it, of "model" and "app" (default: both).
         ``Annotated[str, {"x-mcp-header": "Region"}]`` lets proxies route by an argument: see `mcp_ref.server.tools`.
         Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
         taken and for a member that may not be sent, and TypeError for a signature that has no schema.
         """
+
+        if ui is not None or visibility is not None:
+            from .apps import tool_meta
+
+            meta = tool_meta(self, ui, visibility, meta)
 
         def register(function: Function) -> Function:
             if task != "forbidden":
@@ -384,8 +399,26 @@ class Registration(Role):
         extension.add(folder)
         self.resources.add_directory(folder)
         if "skills" not in self._features:
-            self._extend([extension])
-            self._features["skills"] = extension
+            self.declare("skills", extension, extension)
+
+    @spelt
+    def app(
+        self, uri: str, html: str, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, csp: Optional[Mapping[str, Sequence[str]]] = None,
+        permissions: Sequence[str] = (), domain: Optional[str] = None, prefers_border: Optional[bool] = None,
+        cache: "Optional[Cache]" = None,
+    ) -> None:
+        """Serve a page that hosts show with the results of tools: ``@server.tool(ui=uri)``.
+
+        See `mcp_ref.server.registry.apps`. ``uri``: ``ui://...``; ``html``: the text of the document. ``csp``: origins
+        that it needs, in lists: ``connectDomains``, ``resourceDomains``, ``frameDomains``, ``baseUriDomains``; none of
+        them, if it is left out. ``permissions``: of "camera", "microphone", "geolocation", "clipboardWrite".
+        ``domain``: the origin of the page, as the host documents it. ``prefers_border``: whether it has a border.
+        Raises ValueError or TypeError for what a host would refuse.
+        """
+        from .apps import add_page
+
+        add_page(self, uri, html, name, title, description, csp, permissions, domain, prefers_border, cache)
 
     @spelt
     def method(self, name: str) -> Callable[[Function], Function]:
