@@ -119,7 +119,8 @@ def broken_by_a_walk(party, phase, revision):
     rules = {"schema.json"} if phase != "opening" else set()
     if revision == "2025-11-25" and phase != "opening":
         rules.add("cancel.request-id-required")
-    if phase == "operating" or (phase != "opening" and revision != "2025-11-25"):
+    if phase == "operating" or (phase != "opening" and revision != "2025-11-25") or (
+            (party, phase) == ("server", "answered")):
         rules.add("schema.params")
     if (party, phase, revision) == ("server", "operating", "2025-11-25"):
         rules.update(["elicit.complete-id", "elicit.form-params", "elicit.param-message"])
