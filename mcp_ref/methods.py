@@ -192,6 +192,30 @@ METHODS: Tuple[Method, ...] = (
 )
 """Every method. A test checks that no revision finds two rows for one name."""
 
+TASKS, SKILLS = "io.modelcontextprotocol/tasks", "io.modelcontextprotocol/skills"
+
+
+def _added(identifier: str, name: str, params: str, result: Optional[str], **more: Any) -> Method:
+    page = identifier.partition("/")[2]
+    kind, sender = (REQUEST, CLIENT) if result is not None else (NOTIFICATION, SERVER)
+    return Method(name, kind, sender, params, result, R2026_07_28, None, "extensions/%s/%s" % (page, page),
+                  extension=identifier, **more)
+
+
+EXTENSION_METHODS: Tuple[Method, ...] = (
+    _added(TASKS, "tasks/get", "extensions.tasks:TaskParams", "extensions.tasks:DetailedTask",
+           holder=SENDER, named="taskId"),
+    _added(TASKS, "tasks/update", "extensions.tasks:UpdateTaskParams", _DONE, holder=SENDER, named="taskId"),
+    _added(TASKS, "tasks/cancel", "extensions.tasks:TaskParams", _DONE, holder=SENDER, named="taskId"),
+    _added(TASKS, "notifications/tasks", "extensions.tasks:DetailedTask", None, holder=SENDER),
+    _added(SKILLS, "skills/list", _PAGED, "extensions.skills:ListSkillsResult"),
+    _added(SKILLS, "skills/get", "extensions.skills:GetSkillParams", "extensions.skills:GetSkillResult"),
+    _added(SKILLS, "resources/directory/read", "extensions.skills:ReadDirectoryParams",
+           "extensions.skills:ReadDirectoryResult"),
+)
+"""The methods of the official extensions, by the identifier in ``extension``; ``holder`` must have declared that.
+`lookup` does not know them: `mcp_ref.peer.extension` has those of the extensions that a client or a server is given."""
+
 # The names that other modules compare with; a test checks that each is in the table.
 INITIALIZE = "initialize"
 INITIALIZED = "notifications/initialized"
@@ -224,6 +248,11 @@ TASK_RESULT = "tasks/result"
 LIST_TASKS = "tasks/list"
 CANCEL_TASK = "tasks/cancel"
 TASK_STATUS = "notifications/tasks/status"
+UPDATE_TASK = "tasks/update"
+TASK_NOTICE = "notifications/tasks"
+LIST_SKILLS = "skills/list"
+GET_SKILL = "skills/get"
+READ_DIRECTORY = "resources/directory/read"
 
 LIST_CHANGED: Dict[str, str] = {
     row.capability.partition(".")[0]: row.name for row in METHODS
@@ -253,6 +282,11 @@ def lookup(name: str, revision: Revision) -> Optional[Method]:
 def methods(revision: Revision) -> List[Method]:
     """Return all rows of this revision, in the order of the table."""
     return list(_BY_REVISION[revision.rank].values())
+
+
+def of_extension(identifier: str) -> Tuple[Method, ...]:
+    """Return the rows that an official extension adds; () for another identifier."""
+    return tuple(row for row in EXTENSION_METHODS if row.extension == identifier)
 
 
 def known_since(name: str) -> List[Revision]:

@@ -11,8 +11,8 @@ import pytest
 from mcp_ref import methods
 from mcp_ref.codec import Model, alternatives, members
 from mcp_ref.methods import (
-    BOTH, CLIENT, EMBEDDED, METHODS, NOTIFICATION, RECEIVER, REQUEST, SENDER, SERVER, WIRE, Method, known_since, load,
-    lookup, params_class, result_class,
+    BOTH, CLIENT, EMBEDDED, EXTENSION_METHODS, METHODS, NOTIFICATION, RECEIVER, REQUEST, SENDER, SERVER, WIRE, Method,
+    known_since, load, lookup, params_class, result_class,
 )
 from mcp_ref.revisions import LATEST, REVISIONS, Revision, revision
 
@@ -42,6 +42,16 @@ def test_a_row_makes_sense(row: Method) -> None:
     assert row.page in PAGES[max(str(r) for r in REVISIONS if r.has(row.since, row.until))]
     if row.carrier == EMBEDDED:
         assert row.sender == SERVER and not any(r.handshake and r.has(row.since, row.until) for r in REVISIONS)
+
+
+@pytest.mark.parametrize("row", EXTENSION_METHODS, ids=lambda row: row.name)
+def test_a_row_of_an_extension_makes_sense(row: Method) -> None:
+    assert row in methods.of_extension(str(row.extension)) and row.holder in (RECEIVER, SENDER)
+    assert (row.result is None) == (row.kind == NOTIFICATION) == row.name.startswith("notifications/")
+    assert row.since is not None and lookup(row.name, revision(row.since)) is None, "the protocol has it, too"
+    for path in filter(None, (row.params, row.result)):
+        assert all(issubclass(cls, Model) for cls in alternatives(load(str(path))))
+    assert row.named is None or row.named in [each.wire for each in members(load(row.params))]
 
 
 @pytest.mark.parametrize("name, senders", [
@@ -162,7 +172,7 @@ codec.encode(result([TextContent("x")]), revision("2026-07-28"))
 
 
 def test_each_name_is_that_of_a_row() -> None:
-    known = {row.name for row in METHODS}
+    known = {row.name for row in (*METHODS, *EXTENSION_METHODS)}
     named = {name: value for name, value in vars(methods).items()
              if isinstance(value, str) and (value in known or value.startswith("notifications/"))}
     assert len(named) > 20 and set(named.values()) <= known and len(set(named.values())) == len(named)

@@ -1,48 +1,21 @@
 """The methods that extensions add, as far as the checker knows them, and who has to declare the extension for each."""
 
 from functools import lru_cache
-from typing import Optional, Tuple
+from typing import Optional
 
-from ..messages.extensions.skills import SKILLS
-from ..messages.extensions.tasks import TASK, TASKS
-from ..methods import CLIENT, NOTIFICATION, RECEIVER, REQUEST, SENDER, SERVER, Method
-from ..revisions import R2026_07_28, Revision
+from ..messages.extensions.tasks import TASK
+from ..methods import CALL_TOOL, CLIENT, EXTENSION_METHODS, NOTIFICATION, SENDER, TASKS, Method
+from ..revisions import Revision
 from .observed import Message
 
-GET_TASK, UPDATE_TASK, CANCEL_TASK = "tasks/get", "tasks/update", "tasks/cancel"
-TASK_NOTICE = "notifications/tasks"
-LIST_SKILLS, GET_SKILL, READ_DIRECTORY = "skills/list", "skills/get", "resources/directory/read"
-CALL_TOOL = "tools/call"
-
-
-def _row(name: str, kind: str, params: str, result: Optional[str], extension: str, **more: str) -> Method:
-    page = "extensions/tasks/tasks" if extension == TASKS else "extensions/skills/skills"
-    sender = CLIENT if kind == REQUEST else SERVER
-    return Method(name, kind, sender, params, result, R2026_07_28, None, page, extension=extension, **more)
-
-
-METHODS: Tuple[Method, ...] = (
-    _row(GET_TASK, REQUEST, "extensions.tasks:TaskParams", "extensions.tasks:DetailedTask", TASKS, holder=SENDER),
-    _row(UPDATE_TASK, REQUEST, "extensions.tasks:UpdateTaskParams", "base:EmptyResult", TASKS, holder=SENDER),
-    _row(CANCEL_TASK, REQUEST, "extensions.tasks:TaskParams", "base:EmptyResult", TASKS, holder=SENDER),
-    _row(TASK_NOTICE, NOTIFICATION, "extensions.tasks:DetailedTask", None, TASKS, holder=SENDER),
-    _row(LIST_SKILLS, REQUEST, "pagination:PaginatedRequestParams", "extensions.skills:ListSkillsResult", SKILLS,
-         holder=RECEIVER),
-    _row(GET_SKILL, REQUEST, "extensions.skills:GetSkillParams", "extensions.skills:GetSkillResult", SKILLS,
-         holder=RECEIVER),
-    _row(READ_DIRECTORY, REQUEST, "extensions.skills:ReadDirectoryParams", "extensions.skills:ReadDirectoryResult",
-         SKILLS, holder=RECEIVER),
-)
-"""The rows; ``holder`` is the party that must have declared the extension."""
-
-ADDED = frozenset(row.name for row in METHODS)
+ADDED = frozenset(row.name for row in EXTENSION_METHODS)
 RESULTS = {(CALL_TOOL, TASK): (TASKS, "extensions.tasks:TaskCreated")}
 """Method and type of a result -> the extension that adds it, which the client declares, and its class."""
 
 
 @lru_cache(maxsize=1024)
 def _known(name: str, revision: Revision) -> Optional[Method]:
-    return next((row for row in METHODS if row.name == name and revision.has(row.since, row.until)), None)
+    return next((row for row in EXTENSION_METHODS if row.name == name and revision.has(row.since, row.until)), None)
 
 
 def added(message: Message, revision: Revision) -> Optional[Method]:

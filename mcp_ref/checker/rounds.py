@@ -6,17 +6,19 @@ tied to the result that it answers before the rules are asked about it: ``messag
 ``message.notes["tied"]`` says by what: STATE, or KEYS.
 """
 
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..diagnostics.redaction import MASK
+from ..methods import NAMED
 from ..wiretrace import CLIENT, SERVER
 from .bounds import Forgetful
 from .observed import REQUEST, RESULT, Message
 from .rules import ANSWERED, MESSAGE, observe
 from .values import members
 
-ATTEMPTS: Dict[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The requests that may be answered by questions, and the member that names what they are about."""
+ATTEMPTS = NAMED
+"""The requests that may be answered by questions, and the member that names what they are about: those of `Mcp-Name`.
+"""
 STATE, KEYS = "state", "keys"
 INPUT_REQUIRED = "input_required"
 _STATES = 4096

@@ -69,6 +69,7 @@ import re
 from typing import Any, Dict, List, Optional, Tuple
 
 from ..jsontext import JsonError, dumps, loads
+from ..methods import EXTENSION_METHODS, METHODS
 from ..revisions import LATEST, Revision, revision
 from ..wiretrace import (
     BODY, CLIENT, END, FORMAT, HEADER, MESSAGE, OPEN, RECORDED, REQUEST, RESPONSE, SERVER, SSE_EVENT, Event,
@@ -79,10 +80,7 @@ _PARTIES = {"C": CLIENT, "S": SERVER}
 _STEP = 0.001
 _CACHED = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
            "server/discover", "skills/list", "skills/get")
-_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId",
-          "tasks/update": "taskId", "tasks/cancel": "taskId"}
-"""The methods whose requests repeat a member in `Mcp-Name` [2026-07-28 basic/transports/streamable-http §Standard
-Request Headers]; the extension for tasks has the last three."""
+_NAMED = {row.name: row.named for row in (*METHODS, *EXTENSION_METHODS) if row.named is not None}
 _ALL_CLIENT: Dict[str, Any] = {"roots": {"listChanged": True}, "sampling": {}}
 _ALL_SERVER: Dict[str, Any] = {
     "tools": {"listChanged": True}, "prompts": {"listChanged": True},

@@ -29,9 +29,9 @@ from ..errors import CapabilityMissing, PeerProtocolError
 from ..frontmatter import FrontMatterError, read
 from ..messages.content import BlobResourceContents
 from ..messages.extensions.skills import (
-    DIRECTORY_READ, DYNAMIC, SKILLS, GetSkillResult, ListSkillsResult, ReadDirectoryResult, Skill, SkillResource,
+    DIRECTORY_READ, DYNAMIC, GetSkillResult, ListSkillsResult, ReadDirectoryResult, Skill, SkillResource,
 )
-from ..methods import SERVER
+from ..methods import GET_SKILL, LIST_SKILLS, READ_DIRECTORY, SERVER, SKILLS, of_extension
 from ..peer.extension import Extension
 from ..protocol import skills as rules
 
@@ -52,7 +52,7 @@ class ServedSkills(Extension):
     """The extension, for a client: its three methods. A client declares nothing."""
 
     identifier = SKILLS
-    methods = rules.METHODS
+    methods = of_extension(SKILLS)
     declared_by = SERVER
 
 
@@ -144,13 +144,13 @@ def list_skills(client: "Client") -> List[Skill]:
     cursor: Optional[str] = None
     for _ in range(client.limits.max_pages):
         params = {} if cursor is None else {"cursor": cursor}
-        result = client.request(rules.LIST_SKILLS, params)
-        page = _decoded(ListSkillsResult, result, client, rules.LIST_SKILLS)
+        result = client.request(LIST_SKILLS, params)
+        page = _decoded(ListSkillsResult, result, client, LIST_SKILLS)
         found.extend(page.skills)
         cursor = page.next_cursor
         if cursor is None:
             return found
-    raise PeerProtocolError("%s has more than %d pages (max_pages)" % (rules.LIST_SKILLS, client.limits.max_pages))
+    raise PeerProtocolError("%s has more than %d pages (max_pages)" % (LIST_SKILLS, client.limits.max_pages))
 
 
 def get_skill(client: "Client", uri: str) -> Skill:
@@ -159,7 +159,7 @@ def get_skill(client: "Client", uri: str) -> Skill:
     if rules.root_of(uri) is None:
         # [2026-07-28 extensions/skills/skills §Getting a Skill] MUST
         raise ValueError("a skill is named by the URI of its SKILL.md, which %.200s is not" % uri)
-    result = _decoded(GetSkillResult, client.request(rules.GET_SKILL, {"uri": uri}), client, rules.GET_SKILL)
+    result = _decoded(GetSkillResult, client.request(GET_SKILL, {"uri": uri}), client, GET_SKILL)
     skill: Skill = result.skill
     if skill.uri != uri:
         raise UnverifiedSkill(uri, "the server has sent the entry of %.200s" % skill.uri)
@@ -185,7 +185,7 @@ def read_directory(client: "Client", uri: str) -> "List[Resource]":
     cursor: Optional[str] = None
     for _ in range(client.limits.max_pages):
         params = {"uri": uri} if cursor is None else {"uri": uri, "cursor": cursor}
-        page = _decoded(ReadDirectoryResult, client.request(rules.READ_DIRECTORY, params), client, rules.READ_DIRECTORY)
+        page = _decoded(ReadDirectoryResult, client.request(READ_DIRECTORY, params), client, READ_DIRECTORY)
         found.extend(page.resources)
         cursor = page.next_cursor
         if cursor is None:
@@ -197,7 +197,7 @@ def prepare(client: "Client") -> None:
     """Give a client the extension, when it is first needed. Raises `CapabilityMissing` if the server has no skills."""
     if SKILLS not in client.server_extensions or not client.revision.stateless:
         raise CapabilityMissing("the server has not declared the extension %s" % SKILLS, SKILLS)
-    if client.extensions is None or client.extensions.lookup(rules.LIST_SKILLS, client.revision) is None:
+    if client.extensions is None or client.extensions.lookup(LIST_SKILLS, client.revision) is None:
         client._extend([ServedSkills()])
         client.connection.session.extensions = client.extensions
 

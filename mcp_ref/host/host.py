@@ -34,6 +34,7 @@ from ..errors import McpError, PeerError
 from ..jsontext import JsonError, is_deep
 from ..limits import DEFAULT
 from ..messages.mrtr import InputRequiredResult
+from ..methods import SKILLS
 from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.request_table import ProgressCallback
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, server_of, templates_of
@@ -270,7 +271,6 @@ class Host(Servers):
     def skills(self, server: Optional[str] = None) -> "List[HostSkill]":
         """Return the skills that all servers list, or only ``server``; in order and raising as `tools`. See
         `mcp_ref.host.skills`."""
-        from ..messages.extensions.skills import SKILLS
         from .skills import HostSkill
 
         return self._gather("skills", server, lambda member: [

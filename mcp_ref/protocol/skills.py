@@ -1,4 +1,4 @@
-"""The rules for skills that servers and hosts share: names, URIs, digests, limits, and the methods of the extension.
+"""The rules for skills that servers and hosts share: names, URIs, digests, and limits.
 
 ``io.modelcontextprotocol/skills``
 [2026-07-28 extensions/skills/skills §Skill Format]. The page is of the extension; its rows of
@@ -9,21 +9,8 @@ import hashlib
 import re
 from typing import Any, Dict, List, Optional
 
-from ..messages.extensions.skills import (
-    DYNAMIC, GetSkillParams, GetSkillResult, ListSkillsResult, ReadDirectoryParams, ReadDirectoryResult, Skill,
-)
-from ..messages.pagination import PaginatedRequestParams
-from ..methods import CLIENT, REQUEST, Method
-from ..revisions import R2026_07_28
+from ..messages.extensions.skills import DYNAMIC, Skill
 
-LIST_SKILLS, GET_SKILL, READ_DIRECTORY = "skills/list", "skills/get", "resources/directory/read"
-PAGE = "extensions/skills/skills"
-METHODS = tuple(Method(name, REQUEST, CLIENT, params, result, R2026_07_28, None, PAGE) for name, params, result in (
-    (LIST_SKILLS, PaginatedRequestParams, ListSkillsResult),
-    (GET_SKILL, GetSkillParams, GetSkillResult),
-    (READ_DIRECTORY, ReadDirectoryParams, ReadDirectoryResult),
-))
-"""The rows that the extension adds."""
 FILE = "SKILL.md"
 MAX_SKILL_FILES = 512
 """The files of a skill that every host takes [2026-07-28 extensions/skills/skills §Limits]."""

@@ -1,7 +1,7 @@
 """The names and rules of tasks that both sides and both generations have in common.
 
 A task is a call whose answer is fetched later. 2025-11-25 has them in its core [2025-11-25 basic/utilities/tasks],
-2026-07-28 as the extension `EXTENSION` [2026-07-28 extensions/tasks/tasks].
+2026-07-28 as the extension `mcp_ref.methods.TASKS` [2026-07-28 extensions/tasks/tasks].
 
 ================================  ==================================  ==========================================
 what                              2025-11-25                          2026-07-28
@@ -17,31 +17,6 @@ progress                          by the token of the request         the text o
 ================================  ==================================  ==========================================
 """
 
-from typing import Tuple
-
-from ..methods import CANCEL_TASK, CLIENT, GET_TASK, NOTIFICATION, REQUEST, SERVER, Method
-from ..revisions import R2026_07_28
-
-EXTENSION = "io.modelcontextprotocol/tasks"
-"""The identifier of the extension; `mcp_ref.messages.extensions.tasks` has it, too, and takes longer to load."""
-UPDATE_TASK = "tasks/update"
-TASK_TOLD = "notifications/tasks"
 WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED = "working", "input_required", "completed", "failed", "cancelled"
 FINAL = frozenset((COMPLETED, FAILED, CANCELLED))
 """The states that a task does not leave any more."""
-
-_PAGE = "extensions/tasks/tasks"
-_MESSAGES = "extensions.tasks:"
-
-
-def _request(name: str, params: str, result: str) -> Method:
-    return Method(name, REQUEST, CLIENT, _MESSAGES + params, result, R2026_07_28, None, _PAGE, named="taskId")
-
-
-ROWS: Tuple[Method, ...] = (
-    _request(GET_TASK, "TaskParams", _MESSAGES + "DetailedTask"),
-    _request(UPDATE_TASK, "UpdateTaskParams", "base:EmptyResult"),
-    _request(CANCEL_TASK, "TaskParams", "base:EmptyResult"),
-    Method(TASK_TOLD, NOTIFICATION, SERVER, _MESSAGES + "DetailedTask", None, R2026_07_28, None, _PAGE),
-)
-"""The methods of the extension."""

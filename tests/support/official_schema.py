@@ -13,8 +13,7 @@ import warnings
 from typing import Any, Dict, List, Optional
 
 from mcp_ref.jsonschema import Bounds, Validator, compile
-from mcp_ref.methods import is_vendor, lookup
-from mcp_ref.protocol import skills
+from mcp_ref.methods import SKILLS, is_vendor, lookup, of_extension
 from mcp_ref.revisions import revision as revision_named
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -34,7 +33,7 @@ if not PRESENT:
     if os.environ.get("CI") == "true":
         raise RuntimeError("%s is absent: CI must check every frame against the official schemas" % SPEC)
     print("\n*** %s is absent: frames are NOT checked against the official schemas ***\n" % SPEC)
-EXTENDING = frozenset(row.name for row in skills.METHODS)
+EXTENDING = frozenset(row.name for row in of_extension(SKILLS))
 """Methods of extensions under a prefix of the specification."""
 
 

@@ -8,14 +8,13 @@ The first look gets the first state, and the last state stays. No look waits: th
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
 
+from mcp_ref.methods import TASKS, of_extension
 from mcp_ref.peer.context import Route
 from mcp_ref.peer.extension import Extension
-from mcp_ref.protocol.tasks import ROWS
 from tests.support.conversation import BOUNDED
 from tests.support.scene import SILENT, Answer, Scene
 
 ID = "task-786512e2"
-EXTENSION = "io.modelcontextprotocol/tasks"
 AT_ONCE = replace(BOUNDED, min_poll_interval=0.0, poll_interval=0.0, restart_delay=0.0)
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 
@@ -58,7 +57,7 @@ class StatelessTasks(Scene):
         **options: Any
     ) -> None:
         self.states: List[Any] = list(states)
-        declared = {"tools": {}, "extensions": {EXTENSION: {}}} if capabilities is None else capabilities
+        declared = {"tools": {}, "extensions": {TASKS: {}}} if capabilities is None else capabilities
         options.setdefault("limits", AT_ONCE)
         super().__init__("2026-07-28", dict({
             "tools/call": dict(working() if created is None else created, resultType="task"),
@@ -76,8 +75,8 @@ class StatelessTasks(Scene):
 class Served(Extension):
     """The server's side of one task of 2026-07-28, on any transport; the last state stays."""
 
-    identifier = EXTENSION
-    methods = ROWS
+    identifier = TASKS
+    methods = of_extension(TASKS)
 
     def __init__(self, *states: Dict[str, Any]) -> None:
         self.states = list(states)

@@ -6,9 +6,8 @@ A module of its own, because every client declares it; the rest is loaded when t
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 from ...errors import PeerProtocolError
-from ...methods import CALL_TOOL
+from ...methods import CALL_TOOL, TASKS, of_extension
 from ...peer.extension import Extension, Waiting
-from ...protocol.tasks import EXTENSION, ROWS
 
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 class CallsAsTasks(Extension):
     """The extension `io.modelcontextprotocol/tasks` of a client; one object serves all clients."""
 
-    identifier = EXTENSION
-    methods = ROWS
+    identifier = TASKS
+    methods = of_extension(TASKS)
     result_types = ("task",)
 
     def finish(
@@ -48,4 +47,4 @@ CALLS_AS_TASKS = CallsAsTasks()
 def with_tasks(extensions: Sequence[Extension]) -> List[Extension]:
     """Return the extensions of a client and this one, unless there is one of its name already."""
     given = list(extensions)
-    return given if any(each.identifier == EXTENSION for each in given) else [CALLS_AS_TASKS, *given]
+    return given if any(each.identifier == TASKS for each in given) else [CALLS_AS_TASKS, *given]

@@ -13,9 +13,9 @@ from ...errors import AnswerLost, ConnectionLost, LocalProtocolError, PeerError,
 from ...jsonrpc import shown
 from ...messages.base import COMPLETE
 from ...messages.extensions.tasks import DetailedTask, TaskCreated
-from ...methods import CALL_TOOL
+from ...methods import CALL_TOOL, UPDATE_TASK
 from ...options import spelt
-from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED, UPDATE_TASK, WORKING
+from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from ..mrtr import InputRounds, on_wire
 from .task import Self, ToolTask
 

@@ -13,8 +13,6 @@ from ..caching import CacheScope, cache_scope, ttl_ms
 from ..pagination import Cursor
 from ..resources import Resource
 
-SKILLS = "io.modelcontextprotocol/skills"
-"""The identifier of the extension."""
 DIRECTORY_READ = "directoryRead"
 """The setting of the extension that promises `resources/directory/read`."""
 DYNAMIC: Literal["dynamic"] = "dynamic"

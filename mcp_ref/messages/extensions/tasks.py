@@ -27,8 +27,6 @@ from ..mrtr import InputRequests, InputResponses
 from ..subscriptions import SubscriptionFilter
 from ..tasks import TaskStatus
 
-TASKS = "io.modelcontextprotocol/tasks"
-"""The identifier of the extension."""
 TASK = "task"
 """The type of a result that is a task in place of the answer."""
 _ALWAYS = ((None, None),)

@@ -33,12 +33,12 @@ from ...errors import INVALID_PARAMS, RpcError
 from ...frontmatter import FrontMatterError, read
 from ...jsonrpc import Encoded, shown
 from ...messages.extensions.skills import (
-    DIRECTORY_READ, SKILLS, GetSkillParams, GetSkillResult, ListSkillsResult, ReadDirectoryParams, ReadDirectoryResult,
-    Skill, SkillResource,
+    DIRECTORY_READ, GetSkillParams, GetSkillResult, ListSkillsResult, ReadDirectoryParams, ReadDirectoryResult, Skill,
+    SkillResource,
 )
 from ...messages.pagination import PaginatedRequestParams
 from ...messages.resources import Resource
-from ...methods import SERVER
+from ...methods import GET_SKILL, LIST_SKILLS, READ_DIRECTORY, SERVER, SKILLS, of_extension
 from ...peer.context import Context, Route, params_reader
 from ...peer.extension import Extension
 from ...protocol import skills as rules
@@ -196,7 +196,7 @@ class Skills(Extension):
     """The extension of one server: its folders of skills, and the three methods. Thread-safe."""
 
     identifier = SKILLS
-    methods = rules.METHODS
+    methods = of_extension(SKILLS)
     declared_by = SERVER
 
     def __init__(self, paging: Paging, cache: "Optional[Cache]") -> None:
@@ -290,5 +290,5 @@ class Skills(Extension):
 
 
 _ROUTES = {
-    rules.LIST_SKILLS: Skills._list, rules.GET_SKILL: Skills._get, rules.READ_DIRECTORY: Skills._read_directory,
+    LIST_SKILLS: Skills._list, GET_SKILL: Skills._get, READ_DIRECTORY: Skills._read_directory,
 }

@@ -13,10 +13,10 @@ from ...deadline import clock
 from ...errors import INVALID_PARAMS, RpcError
 from ...jsonrpc import json_type
 from ...messages.extensions.tasks import TASK, TaskParams
-from ...methods import CALL_TOOL, GET_TASK, lookup, result_class
+from ...methods import CALL_TOOL, GET_TASK, TASK_NOTICE, TASKS, UPDATE_TASK, lookup, of_extension, result_class
 from ...peer.context import Context, Route, params_reader
 from ...peer.extension import Extension
-from ...protocol.tasks import COMPLETED, EXTENSION, FAILED, INPUT_REQUIRED, ROWS, TASK_TOLD, UPDATE_TASK
+from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED
 from ...revisions import Revision
 from ..mrtr import wrap
 from .store import TaskRecord, described, milliseconds
@@ -33,8 +33,8 @@ _GRACE = 10.0
 class TasksExtension(Extension):
     """The extension on a server's side; `mcp_ref.server.tasks.engine.Tasks` does the work."""
 
-    identifier = EXTENSION
-    methods = ROWS
+    identifier = TASKS
+    methods = of_extension(TASKS)
     result_types = (TASK,)
     filters = (IDS,)
 
@@ -55,9 +55,9 @@ class TasksExtension(Extension):
             support = self._tasks.support_of(params.get("name"))
             if support is None or support == "forbidden":
                 return route.call(context, params)
-            if EXTENSION not in context.extensions:
+            if TASKS not in context.extensions:
                 if support == "required":
-                    context.require_extension(EXTENSION)
+                    context.require_extension(TASKS)
                 return route.call(context, params)
             if callable(support) and not support(context, params.get("arguments") or {}):
                 return route.call(context, params)
@@ -125,7 +125,7 @@ class TasksExtension(Extension):
     def changed(self, record: TaskRecord) -> None:
         """Tell those who listen to a task how it is."""
         server = self._tasks.server
-        told = server.has_feature("listeners") and server.listeners.tell(IDS, record.id, TASK_TOLD, detailed(record))
+        told = server.has_feature("listeners") and server.listeners.tell(IDS, record.id, TASK_NOTICE, detailed(record))
         seen = self._watched.get(record.id)
         if seen is not None and (record.final or not told and seen[0] < clock()):
             del self._watched[record.id]

@@ -11,13 +11,14 @@ from mcp_ref.errors import (
     AnswerLost, HttpStatus, InputUnavailable, LocalProtocolError, PeerError, PeerProtocolError, RequestCancelled,
     RequestTimeout,
 )
+from mcp_ref.methods import TASKS
 from mcp_ref.server import Server
 from tests.support import clocks
 from tests.support.scene import SILENT, Failure, Scene
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually, in_thread
 from tests.support.tasks import (
-    AT_ONCE, EXTENSION, ID, Served, StatelessTasks, asking, completed, failed, working,
+    AT_ONCE, ID, Served, StatelessTasks, asking, completed, failed, working,
 )
 
 NAMED = {"action": "accept", "content": {"name": "Ada"}}
@@ -58,7 +59,7 @@ def test_the_extension_is_declared_with_each_request_and_may_be_left_out():
         scene.client.call_tool("t")
         declared = [message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]["extensions"]
                     for message in scene.requests]
-        assert declared == 2 * [{EXTENSION: {}}]
+        assert declared == 2 * [{TASKS: {}}]
     with StatelessTasks([completed()], tasks=False) as scene:
         assert "extensions" not in scene.opening["capabilities"]
     with Scene("2025-11-25") as scene:
@@ -67,7 +68,7 @@ def test_the_extension_is_declared_with_each_request_and_may_be_left_out():
 
 def test_an_extension_of_the_same_name_takes_the_place_of_ours():
     class Own(Extension):
-        identifier = EXTENSION
+        identifier = TASKS
         result_types = ("task",)
 
         def finish(self, client, method, params, result, waiting):
@@ -106,7 +107,7 @@ def test_a_task_that_is_over_when_it_is_announced_is_looked_at_at_once():
 def test_a_task_in_place_of_anything_but_a_call_is_no_answer(form):
     task = dict(working(), resultType="task")
     with StatelessTasks([completed()], answers={"prompts/get": task}, capabilities={
-            "tools": {}, "prompts": {}, "extensions": {EXTENSION: {}}}) as scene:
+            "tools": {}, "prompts": {}, "extensions": {TASKS: {}}}) as scene:
         with pytest.raises(PeerProtocolError, match="the answer to prompts/get is a task, which only tools/call"):
             scene.client.get_prompt("p") if form == "call" else scene.client.submit_prompt("p").result(PATIENCE)
         assert "tasks/get" not in scene.asked

@@ -1,7 +1,7 @@
 """Servers with tools that run as tasks, and what both generations' clients do with them, as raw messages."""
 from typing import Any, Dict
 
-from mcp_ref.messages.extensions.tasks import TASKS
+from mcp_ref.methods import TASKS
 from mcp_ref.server import Context, Server
 from tests.support.by_hand import EVERYTHING, ByHand
 from tests.support.conversation import Gate

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from mcp_ref import Limits
-from mcp_ref.messages.extensions.tasks import TASKS
+from mcp_ref.methods import TASKS
 from mcp_ref.server import Context, Server, Tasks
 from tests.support.by_hand import EVERYTHING, accept, questions
 from tests.support.sides import eventually

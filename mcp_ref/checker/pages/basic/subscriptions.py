@@ -2,8 +2,8 @@
 
 from typing import Any, List, Mapping, Optional
 
+from ....methods import TASK_NOTICE
 from ...bounds import Forgetful
-from ...extensions import TASK_NOTICE
 from ...observed import META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message, id_key
 from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
 from ...values import items, members, short

@@ -4,10 +4,9 @@ import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from ....messages.extensions.skills import DYNAMIC
-from ....methods import LIST_RESOURCES, READ_RESOURCE
+from ....methods import LIST_RESOURCES, LIST_SKILLS, READ_RESOURCE
 from ....wiretrace import SERVER
 from ...bounds import Forgetful
-from ...extensions import LIST_SKILLS
 from ...listed import Listing, new_items
 from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule

@@ -6,10 +6,9 @@ clients may share a connection, so that nothing tells whose reads these are.
 
 from typing import Dict, List, Optional, Tuple
 
-from ....methods import READ_RESOURCE
+from ....methods import LIST_SKILLS, READ_RESOURCE
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
-from ...extensions import LIST_SKILLS
 from ...observed import ERROR, REQUEST, RESULT, Exchange, Message
 from ...rules import HEAD, KEPT, Broken, CannotTell, Verdict, observe, rule
 from ...values import short

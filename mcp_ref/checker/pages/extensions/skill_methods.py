@@ -5,10 +5,9 @@ import json
 import re
 from typing import Any, Callable, Dict, Optional
 
-from ....messages.extensions.skills import DIRECTORY_READ, SKILLS
-from ....methods import DISCOVER, READ_RESOURCE
+from ....messages.extensions.skills import DIRECTORY_READ
+from ....methods import DISCOVER, GET_SKILL, LIST_SKILLS, READ_DIRECTORY, READ_RESOURCE, SKILLS
 from ....wiretrace import CLIENT, SERVER
-from ...extensions import GET_SKILL, LIST_SKILLS, READ_DIRECTORY
 from ...observed import ERROR, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import masked, short

@@ -6,12 +6,11 @@ from hashlib import sha256
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ....diagnostics.redaction import MASK
-from ....messages.extensions.skills import DYNAMIC, SKILLS
-from ....methods import READ_RESOURCE
+from ....messages.extensions.skills import DYNAMIC
+from ....methods import GET_SKILL, LIST_SKILLS, READ_DIRECTORY, READ_RESOURCE, SKILLS
 from ....wiretrace import CLIENT, SERVER
 from ... import frontmatter
 from ...bounds import Bounds, Forgetful
-from ...extensions import GET_SKILL, LIST_SKILLS, READ_DIRECTORY
 from ...listed import new_items
 from ...observed import REQUEST, RESULT, Message
 from ...rules import MESSAGE, CannotTell, observe

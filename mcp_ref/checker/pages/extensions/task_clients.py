@@ -4,9 +4,8 @@ it.
 
 from typing import Dict, List, Optional
 
-from ....methods import CANCELLED
+from ....methods import CANCELLED, GET_TASK
 from ....wiretrace import CLIENT
-from ...extensions import GET_TASK
 from ...httpfacts import decoded, mask_of
 from ...observed import NOTIFICATION, REQUEST, Connection, Message
 from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule

@@ -4,10 +4,9 @@ import re
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ....codec import DecodeError, decode
-from ....messages.extensions.tasks import TASK, TASKS
-from ....methods import is_vendor
+from ....messages.extensions.tasks import TASK
+from ....methods import CALL_TOOL, GET_TASK, TASKS, is_vendor
 from ....wiretrace import CLIENT, SERVER
-from ...extensions import CALL_TOOL, GET_TASK
 from ...observed import ERROR, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import masked, members, short

@@ -3,10 +3,8 @@
 import re
 from typing import Dict
 
-from ....messages.extensions.tasks import TASKS
-from ....methods import ACKNOWLEDGED, LISTEN, LOG_MESSAGE, PROGRESS
+from ....methods import ACKNOWLEDGED, CANCEL_TASK, GET_TASK, LISTEN, LOG_MESSAGE, PROGRESS, TASKS, UPDATE_TASK
 from ....wiretrace import CLIENT, SERVER
-from ...extensions import CANCEL_TASK, GET_TASK, UPDATE_TASK
 from ...observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import short

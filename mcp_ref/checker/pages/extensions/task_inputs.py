@@ -2,9 +2,8 @@
 
 from typing import Dict, List, Mapping, Union
 
-from ....methods import LIST_ROOTS
+from ....methods import GET_TASK, LIST_ROOTS, TASK_NOTICE, UPDATE_TASK
 from ....wiretrace import CLIENT, SERVER
-from ...extensions import GET_TASK, TASK_NOTICE, UPDATE_TASK
 from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import members, short

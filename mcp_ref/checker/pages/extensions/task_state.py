@@ -3,10 +3,10 @@
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from ....diagnostics.redaction import MASK
-from ....messages.extensions.tasks import TASK, TASKS
+from ....messages.extensions.tasks import TASK
+from ....methods import CALL_TOOL, CANCEL_TASK, GET_TASK, TASKS, TASK_NOTICE, UPDATE_TASK
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
-from ...extensions import CALL_TOOL, CANCEL_TASK, GET_TASK, TASK_NOTICE, UPDATE_TASK
 from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message, content
 from ...rules import observe
 from ...values import items, members

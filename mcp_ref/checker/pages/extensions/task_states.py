@@ -3,8 +3,8 @@
 from typing import Any, Dict, Mapping, Optional
 
 from ....messages.tools import CallToolResult
+from ....methods import CANCEL_TASK, GET_TASK, UPDATE_TASK
 from ....wiretrace import SERVER
-from ...extensions import CANCEL_TASK, GET_TASK, UPDATE_TASK
 from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import has_mask, members, short

@@ -4,7 +4,7 @@ Header], [2026-07-28 basic/transports/streamable-http §Request Metadata]."""
 import re
 from typing import Any, List, NamedTuple, Optional
 
-from ....methods import known_since
+from ....methods import NAMED, known_since
 from ....revisions import NAMES
 from ...extensions import ADDED
 from ...httpfacts import decoded, is_plain, is_repeated, is_sentinel, is_streamable, mask_of
@@ -19,9 +19,6 @@ UNDECIDED = {
 }
 VERSION, METHOD, NAME = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The methods whose requests repeat a member in `Mcp-Name` [2026-07-28 basic/transports/streamable-http §Standard
-Request Headers]."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
