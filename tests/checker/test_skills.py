@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from mcp_ref.checker import frontmatter
 from mcp_ref.checker.pages.extensions.skill_methods import (
     DISCOVERED, FORM, LISTED, SERVES, SKILL, START, TEXT, content, entry, file,
 )
@@ -147,19 +146,45 @@ def test_what_cannot_be_told(text, id, words):
     assert any(words in each for each in unsure(text, id)), unsure(text, id)
 
 
-@pytest.mark.parametrize("text, values, others, whole", [
-    ("---\nname: a\ndescription: It's b, c\n---\n", {"name": "a", "description": "It's b, c"}, [], True),
-    ("\ufeff---\r\nname: 'it''s'\r\n...\r\n", {"name": "it's"}, [], True),
-    ('---\nname: "a" # so\nlicense: true\nsize: 3\n---', {"name": "a"}, ["license", "size"], True),
-    ("---\nname: a\n  b\nmetadata:\n  x: y\ntags:\n- a\n---", {}, ["name", "metadata", "tags"], True),
-    ("---\nname: a: b\nlink: a #b\nescaped: \"\\n\"\n---", {}, ["name", "link", "escaped"], True),
-    ("---\n{name: a}\n---", {}, [], False),
-    ("---\nname: &x a\ndate: 2026-01-01\nnone: ~\n---", {}, ["name", "date", "none"], True),
+NAMED = "name: refunds\ndescription: Refund a customer\n"
+SAID = {"name": "refunds", "description": "Refund a customer"}
+
+
+def entry_and_file(more, said):
+    """A server whose file has these lines, too, and whose entry says this of them."""
+    text = "---\n%s%s---\n" % (NAMED, more)
+    made = entry(frontmatter=dict(SAID, **said), resources=[file(FILE, text)])
+    return START + "\n" + listed(made) + read(2, FILE, text)
+
+
+@pytest.mark.parametrize("more, said", [
+    ("a: yes\n", {"a": True}), ("a: Off\n", {"a": False}), ("a: 2026-01-01\n", {"a": "2026-01-01T00:00:00Z"}),
+    ("a: 017\n", {"a": 15}), ("a: 1:30\n", {"a": 90}), ("a: 1_000\n", {"a": 1000}), ("a: 1e3\n", {"a": "1e3"}),
+    ("a: 2001-12-14 21:59:43 -5\n", {"a": "x"}), ("m: {a: [no]}\n", {"m": {"a": [False]}}),
+    ("on: a\n", {"true": "a"}), ("a: |\n  b\n", {"a": "b"}), ("a:\n", {}),
 ])
-def test_frontmatter_is_read_where_there_is_no_doubt(text, values, others, whole):
-    assert frontmatter.read(text) == frontmatter.Frontmatter(values, others, whole)
+def test_what_readers_of_yaml_see_in_two_ways_is_not_compared(more, said):
+    assert judged(entry_and_file(more, said)).findings == []
 
 
-@pytest.mark.parametrize("text", ["", "# A", "---\nname: a", " ---\n---", "--- a\n---"])
+@pytest.mark.parametrize("more, said", [
+    ("a: b\n", {"a": "c"}), ("a: b\n", {}), ("", {"a": "b"}), ("m: {a: [b]}\n", {"m": {"a": ["c"]}}),
+    ("a: true\n", {"a": "true"}), ("a: [b]\n", {"a": ["b", "c"]}), ("m:\n  a: b\n", {"m": "a: b"}),
+])
+def test_what_all_readers_of_yaml_see_differ_is_found(more, said):
+    assert "skills.entry-frontmatter-identical" in {
+        each.rule.id for each in judged(entry_and_file(more, said)).findings}
+
+
+@pytest.mark.parametrize("more", ["a: &x b\n", "a: !!str b\n", "name: twice\n", "a: b: c\n"])
+def test_what_is_not_read_cannot_be_told(more):
+    text = entry_and_file(more, {"a": "other"})
+    assert judged(text).findings == []
+    for id in ("skills.skill-md-frontmatter", "skills.entry-frontmatter-identical"):
+        assert any("reader of YAML" in each for each in unsure(text, id))
+
+
+@pytest.mark.parametrize("text", ["", "# A", " ---\n---", "--- a\n---"])
 def test_a_text_without_frontmatter_has_none(text):
-    assert frontmatter.read(text) is None
+    found = judged(START + "\n" + listed(entry(resources=[file(FILE, text)])) + read(2, FILE, text)).findings
+    assert [each.rule.id for each in found if each.cause is None] == ["skills.skill-md-frontmatter"]

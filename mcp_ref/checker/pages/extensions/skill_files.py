@@ -1,10 +1,11 @@
 """Rules of what servers give for the files of skills, against their entries (page extensions/skills/skills)."""
 
+import re
 from typing import Dict, List, Optional, Tuple, Union
 
+from ....frontmatter import FENCE, FrontMatterError, read
 from ....methods import READ_RESOURCE
 from ....wiretrace import SERVER
-from ... import frontmatter
 from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import items, members, short
@@ -15,6 +16,7 @@ from .skill_state import (
 
 UNDECIDED: Dict[str, str] = {}
 
+_OPENING = re.compile(FENCE + r"[ \t]*(?:[\r\n]|\Z)")
 _CHANGED = 3
 """Contents of a file, none of which is that of the entry at the time, which show that it is made anew each time."""
 
@@ -44,15 +46,17 @@ def has_frontmatter(message: Message) -> Verdict:
     if found is None or found[0] not in skills(message).entries:
         return None
     try:
-        fields = frontmatter.read(found[1].decode("utf-8"))
+        text = found[1].decode("utf-8").lstrip("\ufeff")
     except UnicodeDecodeError:
         return Broken("it is no text", "result.contents")
-    if fields is None:
+    if not _OPENING.match(text):
         return Broken("it has no frontmatter", "result.contents")
-    lacking = [name for name in ("name", "description") if name not in fields.values and name not in fields.others]
-    if lacking and fields.whole:
-        return Broken("its frontmatter has no %s" % lacking[0], "result.contents")
-    return None if lacking else KEPT
+    try:
+        fields = read(text)[0]
+    except FrontMatterError:
+        return CannotTell("what a complete reader of YAML makes of the frontmatter")
+    lacking = [name for name in ("name", "description") if name not in fields]
+    return Broken("its frontmatter has no %s" % lacking[0], "result.contents") if lacking else KEPT
 
 
 _OTHER = TEXT.replace("Refund a customer", "Refund a client")
@@ -78,6 +82,8 @@ def identical(message: Message) -> Verdict:
     if described.get("digest") != digest_of(found[1]):
         return CannotTell("whether the file is the one that the entry describes")
     name = difference(known, found[1])
+    if name is None:
+        return CannotTell("what a complete reader of YAML makes of the frontmatter")
     return Broken("%s is another one than in the entry" % short(name, 40), "result.contents") if name else KEPT
 
 

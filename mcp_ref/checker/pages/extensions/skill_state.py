@@ -2,14 +2,15 @@
 
 import base64
 import binascii
+import re
 from hashlib import sha256
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ....diagnostics.redaction import MASK
+from ....frontmatter import FrontMatterError, read
 from ....messages.extensions.skills import DYNAMIC
 from ....methods import GET_SKILL, LIST_SKILLS, READ_DIRECTORY, READ_RESOURCE, SKILLS
 from ....wiretrace import CLIENT, SERVER
-from ... import frontmatter
 from ...bounds import Bounds, Forgetful
 from ...listed import new_items
 from ...observed import REQUEST, RESULT, Message
@@ -31,6 +32,8 @@ _CHANGES = 3
 UNSEEN = CannotTell("which client sent the request, and which entry it has: several may share the connection")
 UNDECLARED = CannotTell("whether the server has the extension")
 
+_UNCLEAR = re.compile(r"(?:y|n|yes|no|on|off|=|~|[-+]?\.(?:inf|nan))\Z|[-+.]*\d", re.IGNORECASE)
+"""The texts in front matter that are none for some readers of YAML, or may be none."""
 OK, MISMATCH, DIFFERENT, INVALID = "ok", "mismatch", "frontmatter", "invalid"
 """Findings about a `SKILL.md` that was read, against its entry."""
 
@@ -158,19 +161,37 @@ def matches(file: Mapping[str, Any], content: bytes) -> bool:
     return file.get("digest") == digest_of(content) and file.get("size") == len(content)
 
 
-def difference(entry: Entry, content: bytes) -> str:
-    """Return how the frontmatter of a `SKILL.md` differs from that of its entry; "" if nothing is known to differ."""
+def difference(entry: Entry, content: bytes) -> Optional[str]:
+    """Return the field by which the frontmatter of a `SKILL.md` differs from that of its entry.
+
+    "" if nothing is known to differ; None if it cannot be read without doubt.
+    """
     try:
-        found, said = frontmatter.read(content.decode("utf-8")), entry.skill.get("frontmatter")
-    except UnicodeDecodeError:
+        found, said = read(content.decode("utf-8").lstrip("\ufeff"))[0], entry.skill.get("frontmatter")
+    except (UnicodeDecodeError, FrontMatterError):
+        return None
+    if not isinstance(said, dict) or any(map(_is_unclear, found)):
         return ""
-    if found is None or not isinstance(said, dict):
-        return ""
-    for name, value in found.values.items():
-        if not has_mask(said.get(name)) and said.get(name) != value:
-            return name
-    more = [name for name in said if name not in found.values and name not in found.others and said[name] is not None]
-    return more[0] if more and found.whole else ""
+    return next((name for name in {**found, **said} if not _is_same(found.get(name), said.get(name))), "")
+
+
+def _is_unclear(value: Any) -> bool:
+    """Tell whether readers of YAML 1.1 see another type: words for true and false, dates, numbers of other bases."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) or isinstance(value, str) and bool(
+        _UNCLEAR.match(value))
+
+
+def _is_same(found: Any, said: Any) -> bool:
+    if _is_unclear(found) or has_mask(said):
+        return True
+    if isinstance(found, dict) and isinstance(said, dict):
+        return any(map(_is_unclear, found)) or all(
+            _is_same(found.get(name), said.get(name)) for name in {**found, **said})
+    if isinstance(found, list) and isinstance(said, list):
+        return len(found) == len(said) and all(map(_is_same, found, said))
+    if isinstance(found, str) and isinstance(said, str):
+        return found.rstrip() == said.rstrip()
+    return type(found) is type(said) and bool(found == said)
 
 
 # What messages change, after the rules were asked about them
