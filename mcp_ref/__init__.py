@@ -5,7 +5,7 @@ direction, beside the specification; a module imports only from those above it.
 
 1.  `revisions`, `limits`, `errors`: the differences between revisions, the limits, the exceptions; beside them
     `version`, `deadline`, `options`, `records`, `urls`, `sqlitefile`, `requirements`, and `diagnostics`: logs, counts
-2.  `uritemplate`, `jsonschema`, `frontmatter`: the languages that messages contain
+2.  `uritemplate`, `jsonschema`: the two languages that messages contain
 3.  `jsontext`, `jsonrpc`: bytes to frames and back
 4.  `model`, `readers`, `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of
     methods; `deprecations`: the features that are going to leave the protocol

@@ -27,7 +27,6 @@ floor  name               what it has
 4      `errors`           the tree of exceptions, and the table of error codes
 5      `jsontext`         bytes to JSON values and back
        `uritemplate`      URI templates: expand and match
-       `frontmatter`      the front matter of skills: a small YAML reader
        `jsonschema`       a validator for two dialects, with regular expressions in linear time
        `model`            the declaration of messages: dataclasses whose members know the revisions
        `threads`          the one place where threads start, the table of all, and the worker pool

@@ -1,7 +1,7 @@
 """The front matter of skills: what is read, and what is refused with its line."""
 import pytest
 
-from mcp_ref.frontmatter import MAX_CHARACTERS, MAX_DEPTH, FrontMatterError, read
+from mcp_ref.messages.extensions.frontmatter import MAX_CHARACTERS, MAX_DEPTH, FrontMatterError, read
 
 
 def fenced(text):

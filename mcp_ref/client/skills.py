@@ -26,8 +26,8 @@ from urllib.parse import quote
 
 from ..codec import decode
 from ..errors import CapabilityMissing, PeerProtocolError
-from ..frontmatter import FrontMatterError, read
 from ..messages.content import BlobResourceContents
+from ..messages.extensions.frontmatter import FrontMatterError, read
 from ..messages.extensions.skills import (
     DIRECTORY_READ, DYNAMIC, GetSkillResult, ListSkillsResult, ReadDirectoryResult, Skill, SkillResource,
 )

@@ -19,7 +19,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("diagnostics", "options", "requirements"),
     ("limits", "deprecations"),
     ("errors",),
-    ("jsontext", "uritemplate", "frontmatter", "jsonschema", "model", "threads"),
+    ("jsontext", "uritemplate", "jsonschema", "model", "threads"),
     ("jsonrpc", "readers"),
     ("codec",),
     ("messages",),

@@ -30,8 +30,8 @@ from urllib.parse import quote
 from ...codec import encode
 from ...diagnostics.packagelog import Counters
 from ...errors import INVALID_PARAMS, RpcError
-from ...frontmatter import FrontMatterError, read
 from ...jsonrpc import Encoded, shown
+from ...messages.extensions.frontmatter import FrontMatterError, read
 from ...messages.extensions.skills import (
     DIRECTORY_READ, GetSkillParams, GetSkillResult, ListSkillsResult, ReadDirectoryParams, ReadDirectoryResult, Skill,
     SkillResource,

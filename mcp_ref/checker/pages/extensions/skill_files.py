@@ -3,7 +3,7 @@
 import re
 from typing import Dict, List, Optional, Tuple, Union
 
-from ....frontmatter import FENCE, FrontMatterError, read
+from ....messages.extensions.frontmatter import FENCE, FrontMatterError, read
 from ....methods import READ_RESOURCE
 from ....wiretrace import SERVER
 from ...observed import RESULT, Message

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ....diagnostics.redaction import MASK
-from ....frontmatter import FrontMatterError, read
+from ....messages.extensions.frontmatter import FrontMatterError, read
 from ....messages.extensions.skills import DYNAMIC
 from ....methods import GET_SKILL, LIST_SKILLS, READ_DIRECTORY, READ_RESOURCE, SKILLS
 from ....wiretrace import CLIENT, SERVER

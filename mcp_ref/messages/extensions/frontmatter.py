@@ -9,7 +9,7 @@ file. So both sides must read the same, and what could be read in two ways is re
 >>> read("---\\nname: &x pdf\\n---\\n")
 Traceback (most recent call last):
     ...
-mcp_ref.frontmatter.FrontMatterError: line 2: anchors (&) are not read: write the value itself
+mcp_ref.messages.extensions.frontmatter.FrontMatterError: line 2: anchors (&) are not read: write the value itself
 
 ======================  ==============================================================================================
 is read                 mappings and sequences by indentation, or ``{a: b}`` and ``[a, b]`` on one line; plain texts,
