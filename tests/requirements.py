@@ -11,7 +11,6 @@ EXCEPTIONS: Dict[str, str] = {
     "skills.disk-cache-verified": "there is no cache on a disk",
     "skills.cache-removed-with-server": "there is no cache of a server's skills that could outlive it",
     "apps.fetch-by-resources-read": "no host of ours shows pages; a client reads resources by `resources/read` alone",
-    "apps.app-only-tool-hidden-from-model": "no host of ours declares apps, nor shows pages that could call such tools",
     "apps.client-declares-mime-types": "no client of ours declares apps; an extension of a user's has its own settings",
     "schema.ref-opt-in-guards": "there is no opt-in: a network reference is never followed",
 }

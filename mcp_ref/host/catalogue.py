@@ -211,7 +211,9 @@ class Catalogue:
         return kept
 
     def tools(self, client: "Client") -> Mapping[str, HostTool]:
-        """List the tools, from memory if `knows`. Raises as `Client.tools`."""
+        """List the tools, from memory if `knows`; those that are for the pages of apps alone are left out, because what
+        a host lists is for the model [2026-07-28 extensions/apps/apps §Visibility:] MUST NOT. Raises as `Client.tools`.
+        """
         if self.knows(client, "tools"):
             return self._kept["tools"].found
         lists = _lists(client)
@@ -219,6 +221,8 @@ class Catalogue:
         before, revision = self._seen, client.revision
         now: Dict[str, Tuple[Tool, HostTool]] = {}
         for tool in client.tools():
+            if not is_for_model(tool):
+                continue
             qualified = qualify(self._server, tool.name, self._rule)
             known = before.get(qualified)
             if qualified in now:
@@ -282,6 +286,15 @@ class Catalogue:
 def _lists(client: "Client") -> "ServerCache":
     """Return the client's cache for the running process of the server."""
     return client.connection.state["lists"]  # type: ignore[no-any-return]
+
+
+def is_for_model(tool: Tool) -> bool:
+    """Return True unless a tool says that pages of apps alone may call it
+    [2026-07-28 extensions/apps/apps §Visibility:] MUST NOT.
+    """
+    ui = (tool.meta or {}).get("ui")
+    visibility = ui.get("visibility") if isinstance(ui, dict) else None
+    return not isinstance(visibility, list) or "model" in visibility
 
 
 def definition(tool: Tool, revision: Revision) -> str:

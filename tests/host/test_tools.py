@@ -12,7 +12,8 @@ from tests.support.sides import HANDSHAKE, Gate, in_thread
 from tests.support.tasks import AT_ONCE, Served, asking, completed, working
 
 CHANGED = "notifications/tools/list_changed"
-in_both_eras = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+STATELESS = "2026-07-28"
+in_both_eras = pytest.mark.parametrize("revision", ["2025-11-25", STATELESS])
 ANNOTATIONS = {"readOnlyHint": True, "destructiveHint": False, "title": "Harmless"}
 
 
@@ -65,6 +66,24 @@ def test_equal_names_of_two_servers_are_kept_apart(host, revision):
         ("first__search", "first", "search"), ("first__only", "first", "only"), ("second__search", "second", "search")]
     host.call_tool("second__search", {"q": 1})
     assert first.called() == [] and second.called() == [{"name": "search", "arguments": {"q": 1}}]
+
+
+@pytest.mark.spec("apps.app-only-tool-hidden-from-model")
+@pytest.mark.parametrize("meta, listed", [
+    ({"ui": {"visibility": ["app"]}}, False), ({"ui": {"visibility": []}}, False),
+    ({"ui": {"visibility": ["model"]}}, True), ({"ui": {"visibility": ["model", "app"]}}, True),
+    ({"ui": {"resourceUri": "ui://x"}}, True), ({"ui": {"visibility": "app"}}, True), ({"ui": 1}, True), (None, True),
+])
+@in_both_eras
+def test_a_tool_for_pages_alone_is_not_for_the_model(host, meta, listed, revision):
+    """[2026-07-28 extensions/apps/apps §Visibility:] MUST NOT"""
+    peer = scripted(host, "one", revision, tools=[
+        {**tool("odd"), **({} if meta is None else {"_meta": meta})}, tool("plain")])
+    assert [each.name for each in host.tools()] == ["odd"] * listed + ["plain"]
+    if not listed:
+        with pytest.raises(LookupError):
+            host.call_tool("one__odd", {})
+        assert peer.called() == []
 
 
 @pytest.mark.spec("tools.server-name-not-unique")
