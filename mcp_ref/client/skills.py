@@ -21,7 +21,7 @@ matter that asks for permissions is data here; nothing acts on it.
 """
 
 import base64
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union
 from urllib.parse import quote
 
 from ..codec import decode
@@ -140,17 +140,7 @@ class LoadedSkill:
 def list_skills(client: "Client") -> List[Skill]:
     """Return the skills that a server lists; see `Client.skills`."""
     prepare(client)
-    found: List[Skill] = []
-    cursor: Optional[str] = None
-    for _ in range(client.limits.max_pages):
-        params = {} if cursor is None else {"cursor": cursor}
-        result = client.request(LIST_SKILLS, params)
-        page = _decoded(ListSkillsResult, result, client, LIST_SKILLS)
-        found.extend(page.skills)
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
-    raise PeerProtocolError("%s has more than %d pages (max_pages)" % (LIST_SKILLS, client.limits.max_pages))
+    return [skill for page in _pages(ListSkillsResult, client, LIST_SKILLS, {}) for skill in page.skills]
 
 
 def get_skill(client: "Client", uri: str) -> Skill:
@@ -181,16 +171,8 @@ def read_directory(client: "Client", uri: str) -> "List[Resource]":
     prepare(client)
     if client.server_extensions.get(SKILLS, {}).get(DIRECTORY_READ) is not True:
         raise CapabilityMissing("the server has not declared %s for %s" % (DIRECTORY_READ, SKILLS), SKILLS)
-    found: "List[Resource]" = []
-    cursor: Optional[str] = None
-    for _ in range(client.limits.max_pages):
-        params = {"uri": uri} if cursor is None else {"uri": uri, "cursor": cursor}
-        page = _decoded(ReadDirectoryResult, client.request(READ_DIRECTORY, params), client, READ_DIRECTORY)
-        found.extend(page.resources)
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
-    raise PeerProtocolError("%s has more than %d pages (max_pages)" % (uri, client.limits.max_pages))
+    pages = _pages(ReadDirectoryResult, client, READ_DIRECTORY, {"uri": uri})
+    return [resource for page in pages for resource in page.resources]
 
 
 def prepare(client: "Client") -> None:
@@ -200,6 +182,19 @@ def prepare(client: "Client") -> None:
     if client.extensions is None or client.extensions.lookup(LIST_SKILLS, client.revision) is None:
         client._extend([ServedSkills()])
         client.connection.session.extensions = client.extensions
+
+
+def _pages(cls: Any, client: "Client", method: str, params: Dict[str, Any]) -> Iterator[Any]:
+    """Yield the pages of a list. Raises `PeerProtocolError` behind ``max_pages``, and for a page that is none."""
+    cursor: Optional[str] = None
+    for _ in range(client.limits.max_pages):
+        given = params if cursor is None else dict(params, cursor=cursor)
+        page = _decoded(cls, client.request(method, given), client, method)
+        yield page
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+    raise PeerProtocolError("%s has more than %d pages (max_pages)" % (method, client.limits.max_pages))
 
 
 def _decoded(cls: Any, result: Dict[str, Any], client: "Client", method: str) -> Any:

@@ -1,7 +1,7 @@
 """Skills as a client loads them: what is verified before it is used, and that nothing is fetched ahead of need."""
 import pytest
 
-from mcp_ref import Server, connect
+from mcp_ref import Limits, Server, connect
 from mcp_ref.client import UnverifiedSkill
 from mcp_ref.codec import decode
 from mcp_ref.errors import CapabilityMissing, PeerError, PeerProtocolError
@@ -258,3 +258,19 @@ def test_an_inner_skill_is_a_file_of_the_outer_one_and_a_skill_of_its_own(client
     assert outer.name == "refunds" and outer.entry.frontmatter["name"] == "refunds"
     inner = client.load_skill("skill://acme/billing/refunds/inner/SKILL.md")
     assert inner.root == "skill://acme/billing/refunds/inner/"
+
+
+def test_a_list_without_end_is_given_up_at_max_pages(folder):
+    server = Server("skilled")
+    server.skills(folder)
+    with connect(server, era="modern", limits=Limits(max_pages=3)) as client:
+        asked = []
+        client.skills()
+        client.connection.request = lambda method, params=None, *more, **options: asked.append(params) or {
+            "resultType": "complete", "skills": [], "resources": [], "nextCursor": "on", "ttlMs": 0,
+            "cacheScope": "private"}
+        for call in (client.skills, lambda: client.read_directory("skill://pdf")):
+            with pytest.raises(PeerProtocolError, match="more than 3 pages"):
+                call()
+        assert [each.get("cursor") for each in asked] == [None, "on", "on"] * 2
+        assert [each.get("uri") for each in asked[3:]] == ["skill://pdf"] * 3
