@@ -283,6 +283,9 @@ class Host(Servers):
         """
         from .skills import HostLoadedSkill, HostSkill
 
+        if not isinstance(uri, str):
+            raise TypeError("load_skill takes the server's name and the URI of a skill, host.load_skill(skill.server, "
+                            "skill.uri); got %.80r" % (uri,))
         member = self._find(server)
         with AuditEntry(self.record, "skill", server, uri=uri) as entry:
             skill = HostSkill(server, member.client.skill(uri))

@@ -148,3 +148,8 @@ def test_forgetting_an_approval_asks_again(folder):
         once.forget(asked[0])
         host.load_skill("one", URI)
     assert len(asked) == 2
+
+
+def test_a_skill_is_named_by_the_uri_alone(host):
+    with pytest.raises(TypeError, match="host.load_skill"):
+        host.load_skill("one", host.skills("one")[0])

@@ -230,7 +230,7 @@ def test_a_folder_may_be_one_skill_and_may_have_a_prefix(folder, tmp_path):
             assert [each["uri"] for each in result["resources"]] == [child]
     with pytest.raises(ValueError, match="already"):
         server.skills(tmp_path / "more", prefix="more")
-    for prefix in ("/a", "a//b", "a/"):
+    for prefix in ("/a", "a//b", "a/", "..", "a/..", "a/./b"):
         with pytest.raises(ValueError, match="prefix"):
             Server("x").skills(folder, prefix=prefix)
     with pytest.raises(BadSkill, match="no SKILL.md"):

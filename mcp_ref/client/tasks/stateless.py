@@ -8,12 +8,13 @@ come by itself, and its answer is sent by `tasks/update`
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Set, Type
 
 from ... import deadline
+from ...codec import DecodeError, decode
 from ...deadline import Deadline
 from ...errors import AnswerLost, ConnectionLost, LocalProtocolError, PeerError, PeerProtocolError
 from ...jsonrpc import shown
 from ...messages.base import COMPLETE
 from ...messages.extensions.tasks import DetailedTask, TaskCreated
-from ...methods import CALL_TOOL, UPDATE_TASK
+from ...methods import CALL_TOOL, UPDATE_TASK, lookup, result_class
 from ...options import spelt
 from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from ..mrtr import InputRounds, on_wire
@@ -63,12 +64,23 @@ class StatelessTask(ToolTask):
     @spelt
     def answer(self, responses: Mapping[str, Any]) -> None:
         """Answer questions, all or some; see `ToolTask.answer`."""
+        if not isinstance(responses, Mapping):
+            raise TypeError("answer takes the answers by their keys, such as {%r: ...}, not %.80r" % (
+                next(iter(self.questions), "question-1"), responses))
         strange = [key for key in responses if key not in self.questions]
         if strange:
             text = "task %s has no open question %s; it has %s"
             raise LocalProtocolError(text % (
                 shown(self.id or ""), ", ".join(map(shown, strange)), ", ".join(map(shown, self.questions)) or "none"))
-        self._update(on_wire(responses, self._client.revision))
+        sent = on_wire(responses, self._client.revision)
+        for key, answer in sent.items():
+            row = lookup(str(self.questions[key].get("method")), self._client.revision)
+            try:
+                if row is not None:
+                    decode(result_class(row), answer, self._client.revision, "the answer to %s" % shown(key))
+            except DecodeError as error:
+                raise ValueError('%s; a form is answered by {"action": "accept", "content": {...}}' % error) from None
+        self._update(sent)
 
     @spelt
     def listen(self) -> "Subscription":
@@ -102,15 +114,25 @@ class StatelessTask(ToolTask):
         self._update(answers)
 
     def _update(self, answers: Dict[str, Any]) -> None:
-        """Send answers. One that is lost is sent again: the server ignores what it has got already."""
+        """Send answers. One that is lost is sent again: the server ignores what it has got already.
+
+        A server that refuses them has taken none, so the questions are open still.
+        """
         with self._lock:
+            before = self.questions
             self._answered.update(answers)
             self.questions = {key: asked for key, asked in self.questions.items() if key not in answers}
         params = {"taskId": self.id, "inputResponses": answers}
         try:
-            self._client.request(UPDATE_TASK, params)
-        except (AnswerLost, ConnectionLost):
-            self._client.request(UPDATE_TASK, params)
+            try:
+                self._client.request(UPDATE_TASK, params)
+            except (AnswerLost, ConnectionLost):
+                self._client.request(UPDATE_TASK, params)
+        except PeerError:
+            with self._lock:
+                self._answered.difference_update(answers)
+                self.questions = {**{key: before[key] for key in answers if key in before}, **self.questions}
+            raise
         self._due = deadline.clock() + self._interval()
 
     def _take(self, told: Dict[str, Any]) -> None:

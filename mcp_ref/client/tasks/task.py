@@ -175,8 +175,9 @@ class ToolTask:
     def answer(self, responses: Mapping[str, Any]) -> None:
         """Answer questions by their keys in ``questions``: messages, or JSON objects as on the wire.
 
-        Raises `LocalProtocolError` for a key that is not open, and in 2025-11-25, where questions are requests and the
-        callbacks of the client answer them.
+        Raises ValueError for an answer that is none, `PeerError` if the server refuses it, and then the question is
+        open still; `LocalProtocolError` for a key that is not open, and in 2025-11-25, where questions are requests and
+        the callbacks of the client answer them.
         """
         raise LocalProtocolError("in revision %s the callbacks of the client answer" % self._client.revision)
 

@@ -81,7 +81,7 @@ class SkillFolder(Directory):
         if os.path.isfile(os.path.join(root, rules.FILE)):  # the folder is one skill, whose name is its own
             prefix = "%s/%s" % (prefix, os.path.basename(root)) if prefix else os.path.basename(root)
         segments = [quote(part, safe="") for part in prefix.split("/")] if prefix else []
-        if "" in segments:
+        if {"", ".", ".."} & set(segments):
             raise ValueError("the prefix of skills is names with slashes between, such as acme/billing, got %r" % (
                 prefix,))
         super().__init__(root, uri=SCHEME + "".join(part + "/" for part in segments), cache=cache, listed=listed,

@@ -54,8 +54,14 @@ class Tasks:
     @spelt
     def __init__(self, store: Optional[TaskStore] = None, *, ttl: Optional[float] = 3600.0, poll: float = 2.0) -> None:
         for name, value in (("ttl", ttl), ("poll", poll)):
-            if value is not None and not value > 0:
+            if value is None and name == "ttl":
+                continue
+            if value is None or isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError("%s of Tasks is a number of seconds, got %.80r" % (name, value))
+            if not 0 < value < float("inf"):
                 raise ValueError("%s of Tasks is a number of seconds above 0, got %r" % (name, value))
+        if store is not None and not isinstance(store, TaskStore):
+            raise TypeError('the store of Tasks is a TaskStore, such as SqliteTasks("tasks.db"), got %.80r' % (store,))
         self.store = MemoryTasks() if store is None else store
         self.ttl, self.poll = ttl, poll
         self._server: "Optional[Server]" = None

@@ -407,6 +407,30 @@ def test_the_caller_may_answer_by_himself():
         assert task.result(PATIENCE).text == "yes" and scene.given == [{"a": NAMED}, {"b": NAMED}]
 
 
+def test_questions_stay_open_if_the_server_refuses_the_answers():
+    refusals = [Failure(-32602, "Invalid params: the form wants another name")]
+
+    def update(params):
+        return refusals.pop() if refusals else {}
+
+    with StatelessTasks([asking("a", "b"), asking("b"), completed("yes")], answers={"tasks/update": update}) as scene:
+        task = scene.client.start_tool("t", rounds="manual")
+        assert task.wait(PATIENCE)
+        with pytest.raises(ValueError, match='the answer to a.*; a form is answered by {"action": "accept"'):
+            task.answer({"a": {"name": "Ada"}})
+        assert sorted(task.questions) == ["a", "b"] and scene.given == []
+        with pytest.raises(PeerError, match="another name"):
+            task.answer({"a": NAMED})
+        assert sorted(task.questions) == ["a", "b"]
+        for wrong in ("ab", ["a"], None):
+            with pytest.raises(TypeError, match="answers by their keys, such as {'a': ...}"):
+                task.answer(wrong)
+        task.answer({"a": NAMED})
+        assert list(task.questions) == ["b"]
+        task.answer({"b": NAMED})
+        assert task.result(PATIENCE).text == "yes" and scene.given[1:] == [{"a": NAMED}, {"b": NAMED}]
+
+
 def test_a_task_is_cancelled_by_its_caller():
     with StatelessTasks([working(), dict(working("by you"), status="cancelled")]) as scene:
         task = scene.client.start_tool("t")

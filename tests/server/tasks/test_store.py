@@ -1,7 +1,7 @@
 """The stores of tasks, and the test of their contract, which has to see each way of breaking it."""
 import pytest
 
-from mcp_ref.server import SqliteStore, SqliteTasks
+from mcp_ref.server import SqliteStore, SqliteTasks, Tasks
 from mcp_ref.server.tasks import contract, sqlite
 from mcp_ref.server.tasks.store import MemoryTasks, TaskRecord, TaskRoom
 
@@ -107,3 +107,15 @@ def test_after_another_start_of_the_machine_nothing_runs(path, monkeypatch):
     store = SqliteTasks(path)
     assert store.lost(store.clock()) == ["ran"] and 0.0 < store.read("ran").until < store.clock()
     store.close()
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"store": "tasks.db"}, "TaskStore, such as SqliteTasks"), ({"store": True}, "TaskStore"),
+    ({"ttl": True}, "ttl of Tasks"), ({"ttl": "60"}, "ttl of Tasks"), ({"ttl": float("inf")}, "above 0"),
+    ({"ttl": float("nan")}, "above 0"), ({"ttl": 0}, "above 0"), ({"ttl": -1.0}, "above 0"),
+    ({"poll": None}, "poll of Tasks"), ({"poll": 0}, "above 0"), ({"poll": float("inf")}, "above 0"),
+])
+def test_tasks_that_could_not_be_kept_are_refused_where_they_are_made(options, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        Tasks(**options)
+    assert Tasks(ttl=None).ttl is None and Tasks(ttl=1, poll=0.5).ttl == 1
