@@ -135,7 +135,8 @@ class Client(Calls):
         self.strict = strict
         self.check_results = check_results
         self.cache = cache
-        self._extend(extensions or (), tasks is not False)
+        self._takes_tasks = tasks is not False
+        self._extend(extensions or (), self._takes_tasks)
         self.keepalive = keepalive
         self._vendor: "Optional[VendorMethods]" = None
         self.questions = Inflight()

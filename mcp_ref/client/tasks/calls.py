@@ -29,6 +29,8 @@ class TaskCalls:
     server_capabilities: Mapping[str, Any] = {}
     _tasks: "Optional[MutableMapping[str, ToolTask]]" = None
     """The tasks that somebody holds, by id."""
+    _takes_tasks = True
+    """False if no call may become a task."""
 
     @spelt
     def start_tool(
@@ -96,11 +98,10 @@ class TaskCalls:
     # Which calls are tasks in 2025-11-25
 
     def _task_support(self: Any, name: str) -> str:
-        """Return what a tool says of tasks; one whose server runs no calls as tasks forbids them.
-
-        [2025-11-25 basic/utilities/tasks §Tool-Level Negotiation] MUST
-        """
-        if not self.connection.session.rules.tasks or not has(self.server_capabilities, "tasks.requests.tools.call"):
+        """Return what a tool says of tasks; one whose server runs no calls as tasks forbids them, and so does a client
+        with ``tasks=False`` [2025-11-25 basic/utilities/tasks §Tool-Level Negotiation] MUST."""
+        runs = self.connection.session.rules.tasks and has(self.server_capabilities, "tasks.requests.tools.call")
+        if not runs or not self._takes_tasks:
             return FORBIDDEN
         tools = self._cached.cache["tools"].named()
         if tools is None:

@@ -46,7 +46,8 @@ class Tasks:
     """The tasks of one server: ``Server("jobs", tasks=Tasks(store=SqliteTasks("jobs.db")))``.
 
     ``store``: where they are kept (default: in memory, so that they end with the process). ``ttl``: seconds for which a
-    task is kept from its creation, where its client does not ask for another time (None: without end). A client may ask
+    task is kept from its creation, where its client does not ask for another time (None: without end); one that still
+    runs then is cancelled, so it has to be longer than the work and the user's answers take. A client may ask
     for up to ``max_task_ttl``. ``poll``: seconds that clients are told to wait between two looks. Raises ValueError for
     times that are not above 0. Everything else is in `mcp_ref.server.tasks`.
     """

@@ -10,6 +10,7 @@ import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
+from ...codec import DecodeError, decoder
 from ...errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError, RpcError
 from ...jsonrpc import Error, Result
 from ...messages.pagination import PaginatedRequestParams
@@ -60,7 +61,7 @@ class SessionTasks:
 
     def augmented(self, route: Route) -> Route:
         """Return a route of `tools/call` that answers a call with ``task`` by a task."""
-        read = params_reader(TaskMetadata, _RULES)
+        read = decoder(TaskMetadata, _RULES)
 
         def call(context: Context, params: Dict[str, Any]) -> Any:
             support = self._tasks.support_of(params.get("name"))
@@ -73,7 +74,10 @@ class SessionTasks:
                 return route.call(context, params)
             if support == "forbidden":
                 raise RpcError(METHOD_NOT_FOUND, "Method not found: tool %s does not run as a task" % name)
-            asked = read(params["task"] if isinstance(params["task"], dict) else {"ttl": params["task"]})
+            try:
+                asked = read(params["task"], "task")
+            except DecodeError as error:
+                raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error.within("params")) from None
             record = self._tasks.create(context, params, None if asked.ttl is None else asked.ttl / 1000)
             return {"task": flat(record), "_meta": self.related(record.id)}
 

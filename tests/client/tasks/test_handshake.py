@@ -54,6 +54,14 @@ def test_a_tool_that_needs_a_task_gets_one_and_others_do_not(form):
         assert scene.asked.count("tools/list") == 1
 
 
+def test_a_client_without_tasks_calls_every_tool_plainly():
+    with HandshakeTasks([kept()], payload("yes"), tasks=False) as scene:
+        for name in ("t", "must"):
+            task = scene.client.start_tool(name)
+            assert task.id is None and task.result(1).text == scene.client.call_tool(name).text == "plain"
+        assert all("task" not in params for params in scene.params("tools/call"))
+
+
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-06-18"])
 def test_before_there_were_tasks_a_call_is_a_call(revision):
     with Scene(revision, {"tools/call": {"content": []}}) as scene:

@@ -93,6 +93,18 @@ def test_what_a_tool_allows():
         assert client.tool("nothing", task={})["error"]["code"] == -32602
 
 
+@pytest.mark.parametrize("task, said", [
+    (5, "params.task: expected object, got integer"), ("x", "params.task: expected object, got string"),
+    (None, "params.task: expected object, got null"), ([], "params.task: expected object, got array"),
+    ({"ttl": "5"}, "params.task.ttl: expected integer, got string"),
+])
+def test_a_task_that_is_none_is_refused_by_its_name(task, said):
+    with Session(served()) as client:
+        error = client.tool("quick", task=task)["error"]
+        assert error["code"] == -32602 and said in error["message"]
+        assert client.get("none")["error"]["code"] == -32602
+
+
 @pytest.mark.spec("tasks.ignored-when-undeclared")
 def test_a_server_without_tasks_ignores_the_member():
     server = Server("without")
