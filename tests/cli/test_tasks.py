@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from mcp_ref import Server
-from tests.support.tasks import ID, Served, completed, kept, payload, state, tool, working
+from tests.support.tasks import ID, Served, asking, completed, kept, payload, state, tool, working
 
 from .running import here, one_line_of
 
@@ -132,3 +132,10 @@ def test_what_goes_wrong_is_said(served, capsys):
     failed = state("failed", ttlMs=1, error={"code": -32050, "message": "quota"})
     code, out, err = here(capsys, "tasks", "result", "--json", served(failed), ID)
     assert code == 1 and json.loads(out)["error"]["code"] == -32050
+
+
+@pytest.mark.parametrize("action", ["wait", "result"])
+def test_without_a_terminal_a_question_stays_open(action, served, capsys):
+    code, out, err = here(capsys, "tasks", action, served(asking("who"), completed("too late")), ID)
+    assert (code, out) == (1, "") and "elicitation/create Who?; it stays open" in one_line_of(err)
+    assert "declined" not in err

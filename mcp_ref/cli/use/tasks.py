@@ -10,17 +10,20 @@ cancel       the line                        the same
 result       the result, when it is there    CallToolResult (``isError`` too, and then the exit code is 1)
 ===========  ==============================  ================================================================
 
-``call --task`` begins one and shows its line. The messages of a task that is waited for go to standard error. Where a
-server ends with its command, as a child does, a task lasts no longer; so this is for servers that stay.
+In 2026-07-28 a task that asks something ends ``wait`` and ``result`` where there is no terminal, with exit code 1:
+the question stays open. ``call --task`` begins one and shows its line. The messages of a task that is waited for go
+to standard error. Where a server ends with its command, as a child does, a task lasts no longer; so this is for
+servers that stay.
 """
 
 import argparse
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from ...codec import encode
-from ...errors import PeerError, PeerProtocolError, RequestTimeout
+from ...errors import LocalProtocolError, PeerError, PeerProtocolError, RequestTimeout
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json, show
+from .asking import is_interactive
 from .connecting import connected, server_options
 
 if TYPE_CHECKING:
@@ -44,7 +47,8 @@ def _tasks(options: Any) -> int:
     with connected(options) as client:
         if options.action == "list":
             return _list(options, client)
-        task = client.task(options.id, progress=_step)
+        # Without a terminal nobody can answer, and to decline would end the work: what the task asks stays open.
+        task = client.task(options.id, progress=_step, rounds=None if is_interactive() else "manual")
         return ACTIONS[options.action](options, client, task)
 
 
@@ -73,9 +77,20 @@ def _get(options: Any, client: "Client", task: "ToolTask") -> int:
 
 
 def _wait(options: Any, client: "Client", task: "ToolTask") -> int:
+    _wait_for(options, task)
+    return _show(options, task)
+
+
+def _wait_for(options: Any, task: "ToolTask") -> None:
+    """Wait until a task is over. Raises `LocalProtocolError` for one that asks something where nobody can answer."""
     if not task.wait(options.timeout):
         raise RequestTimeout("task %s is %s still" % (one_line(task.id or ""), task.status))
-    return _show(options, task)
+    if not task.done:
+        asked = ("%s %s" % (each.get("method"), (each.get("params") or {}).get("message", ""))
+                 for each in task.questions.values())
+        raise LocalProtocolError(
+            "task %s asks something, and there is no terminal: %s; it stays open: run this on a terminal to answer" % (
+                one_line(task.id or ""), one_line(", ".join(asked))))
 
 
 def _cancel(options: Any, client: "Client", task: "ToolTask") -> int:
@@ -88,8 +103,7 @@ def _cancel(options: Any, client: "Client", task: "ToolTask") -> int:
 
 
 def _result(options: Any, client: "Client", task: "ToolTask") -> int:
-    if not task.wait(options.timeout):
-        raise RequestTimeout("task %s is %s still" % (one_line(task.id or ""), task.status))
+    _wait_for(options, task)
     return _show_result(options, client, task)
 
 
