@@ -107,6 +107,11 @@ class Tasks:
         tool = self.server.tools.listing.get(name) if isinstance(name, str) else None
         return None if tool is None else tool.task
 
+    def fit(self, name: str, arguments: Any) -> bool:
+        """Return True if these are arguments that a tool can be called with."""
+        tool = self.server.tools.listing.get(name)
+        return tool is not None and not tool.inputs.validate(arguments)
+
     # Create
 
     def create(self, context: Context, params: Dict[str, Any], ttl: Optional[float]) -> TaskRecord:

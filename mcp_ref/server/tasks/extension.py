@@ -59,8 +59,11 @@ class TasksExtension(Extension):
                 if support == "required":
                     context.require_extension(TASKS)
                 return route.call(context, params)
-            if callable(support) and not support(context, params.get("arguments") or {}):
-                return route.call(context, params)
+            if callable(support):
+                # Arguments that do not fit are refused as those of a plain call, before the function sees them.
+                arguments = params.get("arguments") or {}
+                if not self._tasks.fit(params["name"], arguments) or not support(context, arguments):
+                    return route.call(context, params)
             record = self._tasks.create(context, params, None)
             return dict(detailed(record), resultType=TASK)
 

@@ -384,3 +384,20 @@ def test_a_store_that_fails_is_an_internal_error():
         server.tasks.store.read = broken
         for method in ("tasks/get", "tasks/cancel", "tasks/update"):
             assert client.call(method, {"taskId": "x", "inputResponses": {}})["error"]["code"] == -32603
+
+
+def test_a_function_that_decides_sees_arguments_that_fit_alone():
+    server, seen = Server("deciding"), []
+
+    @server.tool(task=lambda ctx, arguments: seen.append(arguments) or arguments["n"] > 1)
+    def work(n: int) -> str:
+        return "did %d" % n
+
+    with Extended(server) as client:
+        for wrong in ({}, {"n": []}):
+            result = client.tool("work", **wrong)["result"]
+            assert result["isError"] and "Invalid arguments for tool work" in result["content"][0]["text"]
+        assert seen == []
+        assert client.tool("work", n=1)["result"]["content"][0]["text"] == "did 1"
+        assert client.until(client.begin("work", n=2))["result"]["content"][0]["text"] == "did 2"
+        assert seen == [{"n": 1}, {"n": 2}]
