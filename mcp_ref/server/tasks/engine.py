@@ -12,11 +12,14 @@ expired.
 import secrets
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Deque, Dict, List, Optional
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Deque, Dict, Iterator, List, Optional
 
 from ...diagnostics.packagelog import get_logger
+from ...diagnostics.usercode import log_raised
 from ...errors import INTERNAL_ERROR, INVALID_PARAMS, LocalProtocolError, McpError, RpcError
 from ...jsontext import dumps
+from ...methods import CALL_TOOL
 from ...options import spelt
 from ...peer.context import Context, Route
 from ...peer.executors import Job
@@ -40,6 +43,18 @@ SWEEP = 5.0
 LIMIT = "max_task_requests_per_second"
 _SHOWN = 8
 """The characters of an id that the log has: who knows an id may have the task."""
+
+
+@contextmanager
+def _storing() -> Iterator[None]:
+    """Have what a store raises refuse the request: it is no fault of the tool, which was not called."""
+    try:
+        yield
+    except RpcError:
+        raise
+    except Exception as error:
+        log_raised("the store of tasks", error, CALL_TOOL)
+        raise RpcError(INTERNAL_ERROR, "The task could not be kept: the store of tasks has failed") from None
 
 
 class Tasks:
@@ -120,7 +135,8 @@ class Tasks:
         ``ttl``: the seconds that the client has asked for, None if it asked for none. Raises `RpcError` without room.
         """
         limits, now = self.server.limits, stores.wall_clock()
-        self._sweep(now)
+        with _storing():
+            self._sweep(now)
         kept = self.ttl if ttl is None else max(self.poll, min(ttl, limits.max_task_ttl))
         record = TaskRecord(secrets.token_urlsafe(24), owner_of(context), request_of(context, params), kept, self.poll,
                             now)
@@ -131,7 +147,8 @@ class Tasks:
             text = "The request is too large for a task: %d bytes, and max_task_bytes is %d"
             raise RpcError(INVALID_PARAMS, text % (record.size, limits.max_task_bytes))
         room = TaskRoom(limits.max_tasks, limits.max_tasks_per_principal, limits.max_tasks_bytes)
-        full = self.store.create(record, room)
+        with _storing():
+            full = self.store.create(record, room)
         if full:
             text = "Too many tasks: %s (%d) has been reached; try again when some have expired"
             raise RpcError(INTERNAL_ERROR, text % (full, getattr(limits, full)))

@@ -10,7 +10,7 @@ from mcp_ref.server.tasks import store as stores
 from tests.support.by_hand import EVERYTHING, accept
 from tests.support.sides import eventually
 
-from .tasked import RELATED, Session, served, text
+from .tasked import RELATED, Extended, Session, served, text
 
 DONE = {"content": [{"type": "text", "text": "done"}]}
 
@@ -411,3 +411,20 @@ def test_a_question_that_was_just_answered_is_not_asked_again():
                  if message.get("method") == "elicitation/create"]
         assert asked == ["Who?", "Sure, Ada?"]
         assert not server.tasks.sessions._asked
+
+
+class _Locked(stores.MemoryTasks):
+    def create(self, record, room):
+        raise OSError("database is locked")
+
+
+@pytest.mark.parametrize("made", [Session, Extended])
+def test_a_store_that_fails_refuses_the_call_and_blames_no_tool(made, caplog):
+    server = served(tasks=Tasks(_Locked()))
+    with made(server) as client:
+        answer = client.tool("asks", task={}) if made is Session else client.tool("asks")
+        assert answer["error"]["code"] == -32603 and "store of tasks has failed" in answer["error"]["message"]
+        plain = client.tool("plain", {"name": "x"}) if made is Session else client.tool("plain", name="x")
+        assert text(plain["result"])
+    said, = [record for record in caplog.records if record.exc_info]
+    assert "the store of tasks" in said.getMessage() and "database is locked" in str(said.exc_info[1])
