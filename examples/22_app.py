@@ -6,6 +6,7 @@ the same tools, as text.
 import pathlib
 import re
 import sys
+from typing import Any, Dict
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
@@ -72,14 +73,14 @@ server.app("ui://weather/panel", PANEL, title="Weather", prefers_border=True)  #
 
 
 @server.tool(ui="ui://weather/panel")
-def weather(place: str, ctx: Context) -> dict:
+def weather(place: str, ctx: Context) -> Dict[str, Any]:
     """Tell the weather of a place."""
     ctx.log("info", "a page is shown" if ctx.has_apps else "no page is shown")
     return {"place": place, "degrees": 21}  # as text, too: the model and other hosts read that
 
 
 @server.tool(ui="ui://weather/panel", visibility=["app"])
-def measure(place: str) -> dict:
+def measure(place: str) -> Dict[str, Any]:
     """Measure again; for the button of the page, not for the model."""
     return {"place": place, "degrees": 22}
 
@@ -90,7 +91,7 @@ class ShowsApps(Extension):
     identifier = "io.modelcontextprotocol/ui"
     since = None
 
-    def settings(self, role: object) -> dict:
+    def settings(self, role: object) -> Dict[str, Any]:
         """Return the media types that it shows."""
         return {"mimeTypes": [MEDIA_TYPE]}
 
@@ -103,9 +104,9 @@ def look(client: Client) -> None:
             tool.name, " and ".join(ui.get("visibility", ["model", "app"])), ui.get("resourceUri")))
         if ui:
             page = client.read_resource(ui["resourceUri"]).contents[0]
-            if page.mime_type != MEDIA_TYPE or not page.meta["ui"]["prefersBorder"]:
+            if page.mime_type != MEDIA_TYPE or not (page.meta or {})["ui"]["prefersBorder"]:
                 raise SystemExit("the page is not served as one")
-    print("  the model reads:", client.call_tool("weather", {"place": "Turin"}).content[0].text)
+    print("  the model reads:", client.call_tool("weather", {"place": "Turin"}).text)
 
 
 def main() -> None:
