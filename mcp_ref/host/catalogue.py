@@ -31,6 +31,7 @@ from ..messages.prompts import Prompt
 from ..messages.resources import Resource, ResourceTemplate
 from ..messages.tools import Tool, ToolAnnotations
 from ..options import spelt
+from ..protocol.apps import is_for_model
 from ..records import Record, dataclass
 from ..revisions import Revision
 from .audit import digest
@@ -221,7 +222,7 @@ class Catalogue:
         before, revision = self._seen, client.revision
         now: Dict[str, Tuple[Tool, HostTool]] = {}
         for tool in client.tools():
-            if not is_for_model(tool):
+            if not is_for_model(tool.meta):
                 continue
             qualified = qualify(self._server, tool.name, self._rule)
             known = before.get(qualified)
@@ -286,15 +287,6 @@ class Catalogue:
 def _lists(client: "Client") -> "ServerCache":
     """Return the client's cache for the running process of the server."""
     return client.connection.state["lists"]  # type: ignore[no-any-return]
-
-
-def is_for_model(tool: Tool) -> bool:
-    """Return True unless a tool says that pages of apps alone may call it
-    [2026-07-28 extensions/apps/apps §Visibility:] MUST NOT.
-    """
-    ui = (tool.meta or {}).get("ui")
-    visibility = ui.get("visibility") if isinstance(ui, dict) else None
-    return not isinstance(visibility, list) or "model" in visibility
 
 
 def definition(tool: Tool, revision: Revision) -> str:

@@ -21,6 +21,7 @@ module              rules
 `sampling`          sampling requests and their results
 `elicitation`       forms, and the answers to them
 `skills`            names, entries and digests of skills, and the methods of their extension
+`apps`              what the `_meta` of a tool says of its page
 `tasks`             tasks of both generations: names, states, the methods of the extension
 `safe_urls`         the check of URLs that a user is asked to visit
 `streamable_http/`  the rules of HTTP: order of refusals, header fields, server-sent events

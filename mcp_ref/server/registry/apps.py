@@ -41,6 +41,7 @@ from ...methods import LIST_TOOLS
 from ...options import closest
 from ...peer.context import Context, Route
 from ...peer.extension import Extension
+from ...protocol.apps import MODEL, is_for_model, ui_of
 from ...protocol.uris import fault
 from ...revisions import R2025_06_18, Revision
 from ..results import BadResult
@@ -61,7 +62,7 @@ WILDCARDS = "resourceDomains"
 """The one member whose origins may stand for all names below one
 [2026-07-28 extensions/apps/apps §UI Resource Format]."""
 PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
-MODEL, APP = "model", "app"
+APP = "app"
 FLAT = "ui/resourceUri"
 """The deprecated key of a tool's `_meta`, which older hosts read."""
 
@@ -88,7 +89,7 @@ class Apps(Extension):
         """Raise ValueError for a tool whose page is no resource of the server, or one of another media type
         [2026-07-28 extensions/apps/apps §Behavior:] MUST."""
         for tool in self._server.tools.listing.values() if self._server.has_feature("tools") else ():
-            uri = _ui(tool.described["meta"]).get("resourceUri")
+            uri = ui_of(tool.described["meta"]).get("resourceUri")
             if uri is None or self._resolved.get(tool.name) == uri:
                 continue
             kind = self._media_type(_checked_uri("resourceUri of tool %s" % tool.name, uri))
@@ -113,7 +114,7 @@ class Apps(Extension):
         def call(context: Context, params: Dict[str, Any]) -> Encoded:
             page = route.call(context, params)
             return _shown(page) if has_apps(context) else _plain(page, frozenset(
-                tool.name for tool in self._server.tools.listing.values() if not for_model(tool.described["meta"])))
+                tool.name for tool in self._server.tools.listing.values() if not is_for_model(tool.described["meta"])))
 
         return Route(call, route.fault, route.inline, route.deferred)
 
@@ -146,18 +147,6 @@ def has_apps(context: Context) -> bool:
     return context.session.rules.has(R2025_06_18, None) and isinstance(types, list) and MEDIA_TYPE in types
 
 
-def _ui(meta: Optional[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return what the `_meta` of a tool says of its page; {} for a tool without."""
-    found = (meta or {}).get("ui")
-    return found if isinstance(found, dict) else {}
-
-
-def for_model(meta: Optional[Mapping[str, Any]]) -> bool:
-    """Return True for the `_meta` of a tool that a model may call [2026-07-28 extensions/apps/apps §Visibility:]."""
-    visibility = _ui(meta).get("visibility")
-    return not isinstance(visibility, list) or MODEL in visibility
-
-
 def check_result(context: Context, tool: "RegisteredTool", result: CallToolResult, lenient: bool) -> None:
     """Check that a result which a page shows has text, for the model and for hosts without apps.
 
@@ -165,7 +154,7 @@ def check_result(context: Context, tool: "RegisteredTool", result: CallToolResul
     by a strict server, and counted and logged by any other [2026-07-28 extensions/apps/apps §Server Behavior] SHOULD.
     """
     meta = tool.described["meta"]
-    if result.is_error or "resourceUri" not in _ui(meta) or not for_model(meta):
+    if result.is_error or "resourceUri" not in ui_of(meta) or not is_for_model(meta):
         return
     if any(isinstance(block, TextContent) and block.text.strip() for block in result.content):
         return
