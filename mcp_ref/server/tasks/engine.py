@@ -379,11 +379,8 @@ class Tasks:
         def change(record: TaskRecord) -> bool:
             if record.final:
                 return False
-            record.status, record.message = CANCELLED, "The task was cancelled by request."
-            record.lease, record.until, record.updated = record.lease + 1, 0.0, stores.wall_clock()
-            record.questions, record.memory = {}, {}
-            record.outcome = {"error": {"code": INTERNAL_ERROR, "message": "The task was cancelled"}}
-            record.size = size_of(record)
+            record.message = "The task was cancelled by request."
+            _stop(record, CANCELLED, "The task was cancelled")
             return True
 
         changed = self.store.change(id, change)
@@ -537,10 +534,16 @@ def size_of(record: TaskRecord) -> int:
 
 
 def _fail(record: TaskRecord, message: str) -> None:
-    record.status, record.message, record.until = FAILED, message, 0.0
+    record.message = message
+    _stop(record, FAILED, message)
+
+
+def _stop(record: TaskRecord, status: str, error: str) -> None:
+    """End a task with an error; the run that has its lease loses it."""
+    record.status, record.until = status, 0.0
     record.lease, record.updated = record.lease + 1, stores.wall_clock()
     record.questions, record.memory = {}, {}
-    record.outcome = {"error": {"code": INTERNAL_ERROR, "message": message}}
+    record.outcome = {"error": {"code": INTERNAL_ERROR, "message": error}}
     record.size = size_of(record)
 
 
