@@ -5,7 +5,7 @@ from typing import Any, Mapping
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, META_REVISION, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
-from ...values import is_integer
+from ...values import is_integer, short
 from .versioning import HEADER_MISMATCH, MISSING_CAPABILITY, MODERN_CODES, UNSUPPORTED_VERSION, speaks_modern, strings
 
 UNDECIDED = {
@@ -161,3 +161,11 @@ def result_type_required(message: Message) -> Verdict:
         return CannotTell(_OLDER)
     return Broken("no resultType" if "resultType" not in message.result else "resultType is no string",
                   "result")
+
+
+def says_complete(message: Message) -> Verdict:
+    """Judge whether a result says that it is of the type complete."""
+    kind = message.result.get("resultType")
+    return KEPT if kind == "complete" else Broken(
+        "resultType is %s" % short(kind) if "resultType" in message.result else "resultType is missing",
+        "result.resultType")

@@ -11,6 +11,7 @@ from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import masked, short
+from ..basic.errors import says_complete
 from ..server.caching import hints_missing
 from ..server.errorcodes import INTERNAL, INVALID_PARAMS, METHOD_NOT_FOUND, code_and_text, internal
 from ..server.lists import STALE, stale
@@ -151,10 +152,7 @@ def only_declared(message: Message) -> Verdict:
 def _complete(message: Message) -> Verdict:
     if message.sender != SERVER or message.request is None or declared(message) is not True:
         return None
-    kind = message.result.get("resultType")
-    return KEPT if kind == "complete" else Broken(
-        "resultType is %s" % short(kind) if "resultType" in message.result else "resultType is missing",
-        "result.resultType")
+    return says_complete(message)
 
 
 def _type_of(id: str, method: str, params: str, result: str) -> Callable[[Message], Verdict]:

@@ -9,6 +9,7 @@ from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import has_mask, members, short
 from ...values import is_integer, typed
+from ..basic.errors import says_complete
 from .task_creation import fits, scene
 from .task_state import (
     CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, declared, id_of, task_of,
@@ -176,10 +177,7 @@ def carries_result(message: Message) -> Verdict:
 def _complete(message: Message) -> Verdict:
     if message.sender != SERVER or message.request is None or declared(message) is not True:
         return None
-    kind = message.result.get("resultType")
-    return KEPT if kind == "complete" else Broken(
-        "resultType is %s" % short(kind) if "resultType" in message.result else "resultType is missing",
-        "result.resultType")
+    return says_complete(message)
 
 
 _TYPE = "jsonrpc.result-type-required"
