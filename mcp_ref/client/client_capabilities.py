@@ -88,9 +88,9 @@ class Offers:
             return None
         route: Route = offer.route(client, revision)
         if revision.tasks:
-            from .tasks.received import naming_task
+            from .tasks.received import answers_naming_task
 
-            return naming_task(route)
+            return answers_naming_task(route)
         return route
 
     def attach(self, client: "Owner", connection: Connection) -> None:

@@ -3,20 +3,24 @@
 A task is a call whose answer is fetched later. 2025-11-25 has them in its core [2025-11-25 basic/utilities/tasks],
 2026-07-28 as the extension `mcp_ref.methods.TASKS` [2026-07-28 extensions/tasks/tasks].
 
-================================  ==================================  ==========================================
-what                              2025-11-25                          2026-07-28
-================================  ==================================  ==========================================
-who decides                       who asks, by a member ``task``      who answers, call by call
-who may run one                   both sides                          servers
-the answer at first               ``{"task": {...}}``                 a result of type ``task``
-the result                        `tasks/result`, which waits         in `tasks/get`
-questions                         requests that name their task       in `tasks/get`, answered by `tasks/update`
-a tool that says it has failed    status ``failed``                   status ``completed``
-progress                          by the token of the request         the text of the status
-`tasks/list`                      where it is declared                none
-================================  ==================================  ==========================================
+`mcp_ref.server.tasks` has the table of their differences.
 """
+
+from typing import Any, Dict
+
+from ..messages.tasks import RELATED_TASK
 
 WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED = "working", "input_required", "completed", "failed", "cancelled"
 FINAL = frozenset((COMPLETED, FAILED, CANCELLED))
 """The states that a task does not leave any more."""
+
+
+def related(id: str) -> Dict[str, Any]:
+    """Return the member of `_meta` that names a task
+    [2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST."""
+    return {RELATED_TASK: {"taskId": id}}
+
+
+def naming_task(members: Dict[str, Any], id: str) -> Dict[str, Any]:
+    """Return params, or a result, with a `_meta` that names a task beside what it has."""
+    return dict(members, _meta=dict(members.get("_meta") or {}, **related(id)))

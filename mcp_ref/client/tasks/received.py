@@ -4,9 +4,10 @@ from typing import Any, Dict
 
 from ...messages.tasks import RELATED_TASK
 from ...peer.context import Context, Route
+from ...protocol.tasks import naming_task
 
 
-def naming_task(route: Route) -> Route:
+def answers_naming_task(route: Route) -> Route:
     """Return a route whose results name the task that the request has named.
 
     [2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST
@@ -15,8 +16,7 @@ def naming_task(route: Route) -> Route:
         result = route.call(context, params)
         related = context.meta.get(RELATED_TASK)
         if isinstance(related, dict) and isinstance(related.get("taskId"), str) and isinstance(result, dict):
-            named = {RELATED_TASK: {"taskId": related["taskId"]}}
-            result = dict(result, _meta=dict(result.get("_meta") or {}, **named))
+            result = naming_task(result, related["taskId"])
         return result
 
     return Route(call, route.fault, route.inline, route.deferred)

@@ -28,6 +28,7 @@ what must be done once into `Context.once`. Answers and those values stay with t
 ====================================  =======================================  ========================================
 what                                  2025-11-25                               the extension of 2026-07-28
 ====================================  =======================================  ========================================
+who may run one                       both sides                               servers
 who decides                           the client, by ``task`` in the call      the server, for clients that declare it
 ``task`` and a forbidden tool         -32601                                   ignored
 no task and a tool that requires one  -32601                                   -32021
@@ -38,7 +39,8 @@ the lifetime                          what the client asks for, up to          `
 the result                            `tasks/result`, which waits              in `tasks/get`
 a tool that fails (``isError``)       failed                                   completed
 questions                             requests; over HTTP on the stream of     in `tasks/get`, answered by
-                                      `tasks/result` or of a GET               `tasks/update`
+                                      `tasks/result`, or of a GET if no        `tasks/update`
+                                      other process has the tasks
 a client that answers by an error     `PeerError` in the handler               cannot
 `tasks/cancel` of an ended task       -32602                                   acknowledged
 `tasks/list`                          where clients can be told apart          -32601

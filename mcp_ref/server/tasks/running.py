@@ -29,6 +29,7 @@ from ...peer.session import Session
 from ...protocol import envelope, lifecycle
 from ...protocol.caching import DEPENDING
 from ...protocol.requeststate import State, digest
+from ...protocol.tasks import naming_task, related
 from ...revisions import revision
 from .. import mrtr
 from ..context import Context
@@ -179,7 +180,7 @@ class TaskContext(Context):
         from ..logs import send
 
         send(self.connection, level, data, logger, self._run.tasks.sessions.stream_of(self._run.record.id),
-             meta=self._run.tasks.sessions.related(self._run.record.id))
+             meta=related(self._run.record.id))
 
     @spelt
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
@@ -196,9 +197,7 @@ class TaskContext(Context):
     ) -> Dict[str, Any]:
         """Send a request to the peer and wait, as `Context.call`; in 2025-11-25 with the task's name in it."""
         if not self.session.rules.stateless:
-            given = params or {}
-            related = self._run.tasks.sessions.related(self._run.record.id)
-            params = dict(given, _meta=dict(given.get("_meta") or {}, **related))
+            params = naming_task(params or {}, self._run.record.id)
         return super().call(method, params, timeout, on_progress, extend_on_progress)
 
 

@@ -11,22 +11,26 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from ...codec import DecodeError, decoder
-from ...errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError, RpcError
+from ...errors import (
+    INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, LocalProtocolError, McpError, RpcError,
+)
 from ...jsonrpc import Error, Result
 from ...messages.pagination import PaginatedRequestParams
 from ...messages.tasks import (
-    RELATED_TASK, ServerTaskRequestsCapability, ServerTasksCapability, TaskIdParams, TaskMetadata, TaskToolsCapability,
+    ServerTaskRequestsCapability, ServerTasksCapability, TaskIdParams, TaskMetadata, TaskToolsCapability,
 )
 from ...methods import PROGRESS
 from ...peer.context import Context, Route, params_reader
 from ...peer.request_table import Pending
-from ...protocol.tasks import INPUT_REQUIRED
+from ...protocol.tasks import INPUT_REQUIRED, naming_task
 from ...revisions import R2025_11_25, revision
 from ..announcements import tell
 from ..registry.listing import invalid_cursor
+from . import store as stores
 from .store import TaskRecord, described, milliseconds
 
 if TYPE_CHECKING:
+    from ...jsonrpc import RequestId
     from ...peer.dispatcher import Connection
     from .engine import Tasks
     from .running import TaskRun
@@ -79,7 +83,7 @@ class SessionTasks:
             except DecodeError as error:
                 raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error.within("params")) from None
             record = self._tasks.create(context, params, None if asked.ttl is None else asked.ttl / 1000)
-            return {"task": flat(record), "_meta": self.related(record.id)}
+            return naming_task({"task": flat(record)}, record.id)
 
         return Route(call, route.fault)
 
@@ -131,16 +135,13 @@ class SessionTasks:
             with self._lock:
                 self._waiting.setdefault(id, []).append(context)
             context.incoming.watch(lambda: self._leave(id, context))
-            record = self._tasks.store.read(id)  # it may have ended before this waited
+            record = self._tasks.store.read(id)  # it may have ended, or have asked, before this waited
             if record is None:
                 self.gone(id)
             else:
                 self.looked(record)
-            if context.incoming.done or record is None:
-                return
-            self._tasks.watch()
-            if record.status == INPUT_REQUIRED:
-                self._ask(record, context.connection, context.principal, context)
+            if not context.incoming.done:
+                self._tasks.watch()
 
         return Route(wait, deferred=True)
 
@@ -174,30 +175,29 @@ class SessionTasks:
         """Tell the client how a task is, ask what it asks, and answer those who wait for its end."""
         if connection is not None and connection.session.rules is _RULES and not connection.closed:
             tell(connection, STATUS, flat(record))
-        if record.final:
-            self.looked(record)
-        elif record.status == INPUT_REQUIRED and connection is not None:
-            self._ask(record, connection, principal, self.stream_of(record.id))
+        self.looked(record)
+        if record.status == INPUT_REQUIRED and connection is not None and self.stream_of(record.id) is None:
+            self._ask(record, connection, principal, None)
 
     def looked(self, record: TaskRecord) -> None:
-        """Answer those who wait for a task that has ended."""
-        if not record.final:
+        """Bring those who wait for a task what became of it, also in another process: what it asks, or its end."""
+        self._withdraw(record.id)
+        stream = self.stream_of(record.id)
+        if stream is None:
             return
-        with self._lock:
-            asked = self._asked.pop(record.id, {})
-        for question in asked.values():
-            if question.pending is not None:
-                question.connection.cancel(question.pending, "the task has ended")
-        outcome = record.outcome or {}
-        if "error" in outcome:
-            error = outcome["error"]
-            self._end(record.id, RpcError(error["code"], error["message"], error.get("data")))
-        else:
-            result = outcome["result"]
-            self._end(record.id, dict(result, _meta=dict(result.get("_meta") or {}, **self.related(record.id))))
+        if record.status == INPUT_REQUIRED:
+            self._ask(record, stream.connection, stream.principal, stream.incoming.id)
+        elif record.final:
+            outcome = record.outcome or {}
+            if "error" in outcome:
+                error = outcome["error"]
+                self._end(record.id, RpcError(error["code"], error["message"], error.get("data")))
+            else:
+                self._end(record.id, naming_task(outcome["result"], record.id))
 
     def gone(self, id: str) -> None:
         """Answer those who wait for a task that is not there any more."""
+        self._withdraw(id)
         self._end(id, RpcError(INVALID_PARAMS, "Task has expired"))
 
     def progressed(self, run: "TaskRun", token: Any, progress: float, total: Any, message: Optional[str]) -> None:
@@ -212,7 +212,7 @@ class SessionTasks:
     def tell(self, id: str, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
         """Send a notification that belongs to a task, on the stream of an open `tasks/result`, if there is one."""
         stream = self.stream_of(id)
-        params = dict(params, _meta=dict(params.get("_meta") or {}, **self.related(id)))
+        params = naming_task(params, id)
         if stream is not None:
             tell(stream.connection, method, params, stream)
         elif not connection.closed:
@@ -224,15 +224,11 @@ class SessionTasks:
             found = self._waiting.get(id)
             return found[-1] if found else None
 
-    def related(self, id: str) -> Dict[str, Any]:
-        """Return the member of `_meta` that names a task
-        [2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST."""
-        return {RELATED_TASK: {"taskId": id}}
-
     def waited(self) -> Set[str]:
-        """Return the ids of the tasks that somebody waits for."""
+        """Return the ids of the tasks that somebody waits for, and of those whose questions another process may see
+        answered."""
         with self._lock:
-            return set(self._waiting)
+            return set(self._waiting).union(self._asked if self._tasks.store.shared else ())
 
     def closing(self, connection: "Connection") -> bool:
         """Answer the requests of a connection that wait for a task; True if there were any."""
@@ -247,20 +243,21 @@ class SessionTasks:
     # Questions
 
     def _ask(
-        self, record: TaskRecord, connection: "Connection", principal: Any, stream: Optional[Context]
+        self, record: TaskRecord, connection: "Connection", principal: Any, about: "Optional[RequestId]"
     ) -> None:
         """Send the questions of a task that no client has been sent, or whose stream may be gone.
 
-        Over HTTP the stream is that of a `tasks/result`, or one that the client has opened by a GET; without any,
-        nothing is sent until there is one.
+        ``about``: the id of the `tasks/result` on whose stream they go. Over HTTP they go without one on a stream that
+        the client has opened by a GET; without any, nothing is sent until there is one.
+
+        Reading: where several processes share the tasks, over HTTP only `tasks/result` is asked, for none of them knows
+        what the streams of the others carry, and a user is not to be asked twice. Each who waits is asked; the first
+        answer counts, and the questions to the others are withdrawn.
         """
-        if stream is not None:
-            connection = stream.connection
-        replies = connection.replies
-        heard = replies is None or replies.is_heard()
-        if stream is None and not heard:
+        replies, shared = connection.replies, self._tasks.store.shared
+        heard = replies is None or replies.is_heard() and not shared
+        if about is None and not heard:
             return
-        about = None if stream is None else stream.incoming.id
         for key, asked in record.questions.items():
             with self._lock:
                 sent = self._asked.setdefault(record.id, {})
@@ -276,27 +273,51 @@ class SessionTasks:
             if now is None or key not in now.questions:  # answered since the record was read
                 self._drop(record.id, key, question)
             else:
-                self._send(record.id, key, question, asked["request"], principal)
+                self._send(record, key, question, asked["request"], principal)
+        if shared:
+            self._tasks.watch()
 
-    def _send(self, id: str, key: str, question: _Question, request: Dict[str, Any], principal: Any) -> None:
-        params = request.get("params") or {}
-        params = dict(params, _meta=dict(params.get("_meta") or {}, **self.related(id)))
+    def _withdraw(self, id: str) -> None:
+        """Take back the questions of a task that were answered elsewhere, or that nobody has any more."""
+        with self._lock:
+            keys = list(self._asked.get(id, ()))
+        if not keys:
+            return
+        now = self._tasks.store.read(id)  # after the keys were taken: what is not in it now was answered
+        for key in keys:
+            if now is not None and key in now.questions:
+                continue
+            with self._lock:
+                question = self._asked.get(id, {}).get(key)
+            if question is not None:
+                self._drop(id, key, question)
+                if question.pending is not None:
+                    question.connection.cancel(question.pending, "the task does not wait for the answer any more")
+
+    def _send(
+        self, record: TaskRecord, key: str, question: _Question, request: Dict[str, Any], principal: Any
+    ) -> None:
+        id, connection = record.id, question.connection
 
         def settle(pending: Pending, item: Any) -> None:
             with self._lock:
                 if self._asked.get(id, {}).get(key) is not question:
                     return
             if isinstance(item, Result):
-                self._tasks.answer(id, {key: {"result": item.result}}, question.connection, principal)
+                self._tasks.answer(id, {key: {"result": item.result}}, connection, principal)
             elif isinstance(item, Error):
                 error = [item.code, item.message, item.data, pending.method, pending.id]
-                self._tasks.answer(id, {key: {"error": error}}, question.connection, principal)
+                self._tasks.answer(id, {key: {"error": error}}, connection, principal)
             if isinstance(item, (Result, Error, McpError)):
                 self._drop(id, key, question)  # now, so that one that is not in the table is not open in the store
 
+        params = naming_task(request.get("params") or {}, id)
+        left = None if record.ttl is None else max(0.0, record.expires - stores.wall_clock())
         try:
-            question.pending = question.connection.open_request(
-                request["method"], params, None, settle=settle, about=question.about)
+            question.pending = connection.open_request(
+                request["method"], params, left, settle=settle, about=question.about)
+        except LocalProtocolError as error:  # the client cannot be asked that: it is not tried on this stream again
+            connection.counters.note("questions that a client cannot be asked", "task %s...: %s" % (id[:8], error))
         except McpError:  # the connection has ended, say: the question is asked when somebody calls `tasks/result`
             self._drop(id, key, question)
 

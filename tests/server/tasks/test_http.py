@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from mcp_ref import connect
-from mcp_ref.server import Context, Server
+from mcp_ref.server import Context, Server, SqliteTasks, Tasks
 from tests.support.by_hand import EVERYTHING, accept
 from tests.support.http_exchange import Web
 from tests.support.http_modern import ModernWeb, made
@@ -58,6 +58,22 @@ def test_questions_come_on_the_stream_of_a_get_where_one_is_open():
         assert sure["params"]["message"] == "Sure, Ada?"
         web.respond(sure["id"], accept(sure=True))
         assert text(waiting.answer()["result"]) == "Ada: True"
+
+
+def test_where_processes_share_tasks_only_a_request_for_the_result_is_asked(tmp_path):
+    """Reading: the processes do not know each other's streams, and a user is not to be asked twice."""
+    server = served(tasks=Tasks(SqliteTasks(tmp_path / "tasks.db")))
+    with Web(server, capabilities=EVERYTHING) as web:
+        stream = web.get()
+        id = begun(web, "asks")
+        eventually(lambda: get(web, id)["result"]["status"] == "input_required")
+        waiting = web.ask(2, "tasks/result", {"taskId": id})
+        for answer in (accept(name="Ada"), accept(sure=True)):
+            web.respond(waiting.next()["id"], answer)
+        assert text(waiting.answer()["result"]) == "Ada: True"
+        assert all("id" not in message for message in stream.messages())
+    eventually(lambda: not server.tasks._watching)
+    server.tasks.store.close()
 
 
 @pytest.mark.spec("tasks.progress-token-lifetime")

@@ -146,3 +146,57 @@ def test_a_task_of_a_process_that_was_killed_fails_and_does_not_run_again(tmp_pa
         assert end["status"] == "failed" and end["error"]["code"] == -32603
         assert (tmp_path / "tasks.db.ran").read_text() == "x"
     server.tasks.store.close()
+
+
+def later(servers):
+    """Give each of these servers a tool that asks once its gate is open."""
+    for server in servers:
+        @server.tool(task="optional")
+        def later(ctx: Context, server=server) -> str:
+            server.gate.hold()
+            return ctx.elicit("Who?", {"name": str}, key="who")["name"]
+
+
+@pytest.mark.spec("tasks.input-required-metadata")
+@pytest.mark.parametrize("stays", [True, False])
+def test_who_waits_is_asked_what_a_task_of_another_process_asks(two, stays):
+    here, there = two
+    later(two)
+    with Session(here) as one, Session(there) as other:
+        id = one.begin("later")
+        waiting = other.send("tasks/result", {"taskId": id})
+        assert other.get(id)["result"]["status"] == "working"
+        if not stays:
+            one.peer.close()
+            assert one.peer.connection.wait_closed(10)
+        here.gate.open()
+        there.gate.open()
+        asked = other.question()
+        assert asked["params"]["message"] == "Who?" and asked["params"]["_meta"] == {RELATED: {"taskId": id}}
+        if stays:
+            also = one.question()
+        other.peer.respond(asked["id"], accept(name="Ada"))
+        assert text(other.answer_to(waiting)["result"]) == "Ada"
+        if stays:
+            withdrawn = one.peer.receive(lambda message: message.get("method") == "notifications/cancelled")
+            assert withdrawn["params"]["requestId"] == also["id"], "another process was answered"
+            one.peer.respond(also["id"], accept(name="Bob"))
+            assert text(one.call("tasks/result", {"taskId": id})["result"]) == "Ada"
+
+
+def test_a_client_that_cannot_be_asked_does_not_stop_those_who_can(two):
+    here, there = two
+    later(two)
+    with Session(here) as one, Session(there, {}) as mute, Session(there) as other:
+        id = one.begin("later")
+        waiting = mute.send("tasks/result", {"taskId": id})
+        mute.get(id)
+        one.peer.close()
+        here.gate.open()
+        there.gate.open()
+        counters = mute.peer.connection.counters
+        eventually(lambda: counters["questions that a client cannot be asked"] == 1)
+        also = other.send("tasks/result", {"taskId": id})
+        other.peer.respond(other.question()["id"], accept(name="Ada"))
+        assert text(other.answer_to(also)["result"]) == text(mute.answer_to(waiting)["result"]) == "Ada"
+        assert counters["questions that a client cannot be asked"] == 1
