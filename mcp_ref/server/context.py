@@ -57,6 +57,11 @@ class Context(RequestContext):
 
         return has_apps(self)
 
+    @property
+    def lifespan(self) -> Any:
+        """The value that the server's ``lifespan`` has yielded; see `mcp_ref.server.serving.lifespan`."""
+        return self.connection.role.lifespan  # type: ignore[attr-defined]
+
     @spelt
     def ask(
         self, method: str, params: "Model", timeout: Optional[float] = REQUEST_TIMEOUT, key: Optional[str] = None,

@@ -94,6 +94,12 @@ class ServerInterface(Features, Protocol):
     def resolve(self) -> None:
         """Resolve annotations that were left until now."""
 
+    def hold(self, holder: object) -> None:
+        """Keep the lifespan open."""
+
+    def let_go(self, holder: object) -> None:
+        """Let the lifespan be left."""
+
     def connection(self, transport: Transport) -> Connection:
         """Return a connection that has not been started."""
 

@@ -24,7 +24,7 @@ from ..transports.base import Transport
 from ..transports.held import Held
 from .announcements import Announcements
 from .context import Context
-from .registry.checks import check_introduction, check_socket, check_texts, paging_of
+from .registry.checks import check_introduction, check_texts, paging_of
 from .registry.registration import Registration
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .replay import States
     from .results import Stamp
     from .serving.http_listener import HttpListener
+    from .serving.lifespan import Lifespan
     from .tasks.engine import Tasks
 
 _making = threading.Lock()
@@ -86,12 +87,15 @@ class Server(Registration):
     [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
     ``trace``: a `mcp_ref.wiretrace.Trace` of every connection, or the path of a file to record them in.
     ``tasks``: the `Tasks` by which tools with the option ``task`` run; see `mcp_ref.server.tasks`.
+    ``lifespan``: a function that takes the server and returns a context manager, which is open while the server serves;
+    handlers find what it yields in `Context.lifespan`. See `mcp_ref.server.serving.lifespan`.
     ``on_roots_changed(connection)`` is called when a client announces that its roots have changed, and
     ``on_log_level(connection, level)`` when it asks for log messages from this level up; raising refuses that.
     Raises TypeError or ValueError for a value that may not be sent: a name that is no text, a broken icon.
     """
 
     party = lifecycle.SERVER
+    _stamps: "Dict[Revision, Stamp]"
 
     @spelt
     def __init__(
@@ -125,6 +129,7 @@ class Server(Registration):
         auth: "Optional[Guard]" = None,
         trace: "Union[Trace, str, os.PathLike[str], None]" = None,
         tasks: "Optional[Tasks]" = None,
+        lifespan: "Optional[Callable[[Any], ContextManager[Any]]]" = None,
     ) -> None:
         check_texts("Server", name=name, version=version, title=title, description=description,
                     instructions=instructions)
@@ -147,12 +152,11 @@ class Server(Registration):
         if self._state_options != (None, None, None):
             self.states  # made now, so that wrong options raise here
         self.auth, self.trace = auth, _trace_of(trace)
-        self._features: Dict[str, Any] = {}
-        self._announcements = Announcements()
-        self._stamps: "Dict[Revision, Stamp]" = {}
-        self._declared: Dict[Any, Dict[str, Any]] = {}
+        self._features, self._announcements = {}, Announcements()
+        self._stamps, self._declared = {}, {}
         if tasks is not None:
             self._bind(tasks)
+        self._lifespan: "Optional[Lifespan]" = None if lifespan is None else _lifespan_of(lifespan, self)
         self._promise(features)
 
     def __repr__(self) -> str:
@@ -249,8 +253,34 @@ class Server(Registration):
         serve(self, StdioServer(self.limits))
 
     def connect(self, transport: Transport) -> Connection:
-        """Serve one client over this transport, in the background. Raises `ConnectFailed`."""
-        return self.connection(transport).start()
+        """Serve one client over this transport, in the background. Raises `ConnectFailed`, or as ``lifespan`` does."""
+        made = self.connection(transport)
+        if self._lifespan is None:
+            return made.start()
+        self.hold(made)
+        try:
+            return made.start()
+        except BaseException:
+            self.let_go(made)
+            raise
+
+    def hold(self, holder: object) -> None:
+        """Keep ``lifespan`` open until `let_go` is called with the same object. Raises what entering it raises.
+
+        All ways of serving do this by themselves; a server that is served in another way needs it.
+        """
+        if self._lifespan is not None:
+            self._lifespan.hold(holder)
+
+    def let_go(self, holder: object) -> None:
+        """Let ``lifespan`` be left once nobody else holds it open; see `hold`."""
+        if self._lifespan is not None:
+            self._lifespan.let_go(holder)
+
+    @property
+    def lifespan(self) -> Any:
+        """The value that ``lifespan`` has yielded, while the server serves. In handlers: `Context.lifespan`."""
+        return None if self._lifespan is None else self._lifespan.value
 
     @spelt
     def run_http(
@@ -393,10 +423,9 @@ class Server(Registration):
         given = sorted(name for name, value in options.items() if value is not None)
         if given:
             raise TypeError("%s takes no option %s" % (address, ", ".join(given)))
-        check_socket(self.auth, address)
-        from ..transports.lines.listener import SocketListener
+        from .serving.socket_listener import ServerListener
 
-        listener = SocketListener(address, self.connect, self.limits, idle_after, self.held)
+        listener = ServerListener(self, address, idle_after)
         listener.open()
         return listener
 
@@ -554,6 +583,7 @@ class Server(Registration):
             from .initialize import forget
 
             forget(connection)
+        self.let_go(connection)
 
     def on_notification_read(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
         """Drop the cached roots as soon as a change is announced [..2025-11-25 client/roots §Root List Changes]."""
@@ -637,3 +667,9 @@ def _trace_of(given: "Union[Trace, str, os.PathLike[str], None]") -> "Optional[T
     from ..wiretrace import trace_of
 
     return trace_of(given)
+
+
+def _lifespan_of(make: Any, server: Server) -> "Lifespan":
+    from .serving.lifespan import Lifespan
+
+    return Lifespan(make, server)

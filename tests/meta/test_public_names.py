@@ -21,8 +21,8 @@ IN_HELP: Dict[str, Set[str]] = {
         "submit_resource", "unsubscribe_resource",
     },
     "server": {
-        "announce_once", "connections", "elicitation_complete", "handler", "has_feature", "remove_prompt",
-        "remove_resource", "tools", "resources", "prompts", "completions",
+        "announce_once", "connections", "elicitation_complete", "handler", "has_feature", "lifespan",
+        "remove_prompt", "remove_resource", "tools", "resources", "prompts", "completions",
     },
     "host": {
         "clients", "close", "disconnect", "follow", "get_prompt", "lost", "policy", "prompts",
@@ -32,8 +32,8 @@ IN_HELP: Dict[str, Set[str]] = {
 """For users, and described by `help` alone."""
 INSIDE: Dict[str, Set[str]] = {
     "client": {"listening", "renewed", "wanted"},
-    "server": {"completes", "connection", "declare", "held", "hides", "listeners", "may_log", "resolve", "states",
-               "subscriptions"},
+    "server": {"completes", "connection", "declare", "held", "hides", "hold", "let_go", "listeners", "may_log",
+               "resolve", "states", "subscriptions"},
     "host": set(),
 }
 """For other parts of the package; they may change."""

@@ -51,19 +51,16 @@ def _tapped(transport: "Transport", trace: "Trace") -> "Transport":
 
 def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
     """Serve on a socket until a signal comes; print the address, with the chosen port, to standard error."""
-    from ...server.registry.checks import check_socket
     from ...server.serving.process import Termination
-    from ...transports.lines.listener import SocketListener
-
-    try:
-        check_socket(server.auth, address)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    from ...server.serving.socket_listener import ServerListener
 
     def accept(transport: "Transport") -> Any:
         return server.connect(transport if trace is None else _tapped(transport, trace))
 
-    listener = SocketListener(address, accept, server.limits)
+    try:
+        listener = ServerListener(server, address, serve=accept)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     listener.warns = False
     listener.open()
     try:

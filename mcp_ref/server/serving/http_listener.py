@@ -94,8 +94,9 @@ class HttpListener:
             from ...streamable.server.http_sse import SseEndpoint
 
             http = _http_trace(server, trace, "http+sse")
-            self.legacy = _traced(SseEndpoint(**_shared_options(
-                server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)), http)
+            shared = _shared_options(
+                server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)
+            self.legacy = _attached(SseEndpoint(**shared), server, shared["connect"], http)
         host = parts.hostname or "127.0.0.1"
         handle = self.endpoint.handle if self.legacy is None else self._handle
         self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds,
@@ -115,7 +116,12 @@ class HttpListener:
                 return
             self._opened = True
             self._owner = os.getpid()
-            self.http.open()
+            self.server.hold(self)
+            try:
+                self.http.open()
+            except BaseException:
+                self.server.let_go(self)
+                raise
         if self.warns and self.is_open_to_all:
             get_logger(__name__).warning("%s can be reached from other machines, and nobody has to show who they are"
                                          ": pass auth=..., token=... or authenticate=...", self.address)
@@ -149,6 +155,7 @@ class HttpListener:
             for endpoint in self._endpoints():
                 endpoint.close(grace)
             self.http.close(grace)
+            self.server.let_go(self)
             self._closed.set()
 
     def __enter__(self) -> "HttpListener":
@@ -186,11 +193,11 @@ def endpoint_of(
     (None: any), ``streams`` (True: a GET opens a stream) and ``delete`` (True: clients may end their sessions)."""
     http = _http_trace(server, trace, "streamable-http")
     shared = _shared_options(server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)
-    return _traced(Endpoint(
+    return _attached(Endpoint(
         mirrored=_mirrored_of(server), named=NAMED if server.extensions is None else server.extensions.named(),
         path=path, sessions=sessions, json_response=json_response, poll_after=poll_after, streams=streams,
         delete=delete, **shared,
-    ), http)
+    ), server, shared["connect"], http)
 
 
 def _http_trace(server: "ServerInterface", trace: "Optional[Trace]", transport: str) -> "Optional[HttpTrace]":
@@ -203,19 +210,24 @@ def _http_trace(server: "ServerInterface", trace: "Optional[Trace]", transport: 
     return HttpTrace(trace, transport=transport)
 
 
-def _traced(endpoint: _Served, http: "Optional[HttpTrace]") -> _Served:
-    """Return the endpoint, with its exchanges and its end reported to the trace if there is one."""
+def _attached(
+    endpoint: _Served, server: "ServerInterface", holder: object, http: "Optional[HttpTrace]"
+) -> _Served:
+    """Return the endpoint; at its end ``holder`` lets go of the server. A trace is told of its exchanges and its end.
+    """
+    end = endpoint.close
+
+    def close(grace: float = 0.0) -> None:
+        end(grace)
+        server.let_go(holder)
+        if http is not None:
+            http.closed("server")
+
+    setattr(endpoint, "close", close)
     if http is not None:
         from ...streamable.http_trace import traced
 
-        end = endpoint.close
-
-        def close(grace: float = 0.0) -> None:
-            end(grace)
-            http.closed("server")
-
         setattr(endpoint, "handle", traced(endpoint.handle, http))
-        setattr(endpoint, "close", close)
     return endpoint
 
 
@@ -237,6 +249,7 @@ def _shared_options(
         allowed_hosts = (*LOOPBACK, *asked.hosts) if isinstance(asked, Guard) else LOOPBACK
 
     def connect(transport: Transport) -> "Connection":
+        server.hold(connect)  # until the endpoint is closed: an engine of WSGI begins to serve with its first request
         return server.connect(transport if http is None else tap(transport, http.trace, "server", http.connection))
 
     return dict(

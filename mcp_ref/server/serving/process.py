@@ -238,6 +238,7 @@ def serve(server: "ServerInterface", transport: Transport, exit_when_stuck: bool
     """
     connection = server.connection(transport)
     termination = Termination(lambda: _end(connection))
+    server.hold(termination)
     try:
         if exit_when_stuck:
             _greet_a_person(server)
@@ -254,6 +255,8 @@ def serve(server: "ServerInterface", transport: Transport, exit_when_stuck: bool
                 connection.wait_closed(server.limits.shutdown_grace + server.limits.drain)
     except KeyboardInterrupt:
         raise interrupted() from None
+    finally:
+        server.let_go(termination)
     if not exit_when_stuck:
         return
     if not termination.received.is_set():

@@ -167,6 +167,7 @@ class Tasks:
 
     def _submit(self, record: TaskRecord, connection: "Connection", principal: Any) -> None:
         run = TaskRun(self, record, connection, principal)
+        self.server.hold(run)
         with self._lock:
             self._runs[record.id] = run
             begin = self._running < self.server.limits.max_running_tasks
@@ -220,6 +221,7 @@ class Tasks:
                 del self._runs[run.record.id]
                 if not self._busy():
                     self._changed.notify()
+        self.server.let_go(run)
 
     def _ended(self, run: TaskRun, outcome: Outcome) -> None:
         """Store what a run has ended with, unless the task has ended, or another process has taken it, meanwhile."""
