@@ -9,9 +9,11 @@ failed request is found in the log. The id of a session is a secret of its clien
 """
 
 import threading
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional, Union
 
 from ..codec import DecodeError, decoder
+from ..deadline import clock
 from ..errors import INVALID_PARAMS, ConnectionLost, LocalProtocolError, RpcError
 from ..jsonrpc import Request, RequestId
 from ..options import REQUEST_TIMEOUT, refuse, spelt
@@ -202,6 +204,10 @@ class Context:
         self.connection.complete(self, result)
 
 
+HANDLED: "ContextVar[Optional[Context]]" = ContextVar("mcp_ref.handled", default=None)
+"""The context of the request that this thread handles."""
+
+
 def _check_number(name: str, value: Any) -> None:
     if type(value) not in (int, float):
         raise TypeError("%s must be a number, got %r" % (name, value))
@@ -231,6 +237,40 @@ class Route:
         self.fault = fault
         self.inline = inline
         self.deferred = deferred
+
+
+class Tally:
+    """The counts of the requests of one method: ``answered``, ``failed``, and the ``seconds`` of their handlers.
+
+    Thread-safe.
+    """
+
+    __slots__ = ("answered", "failed", "seconds", "_lock")
+
+    def __init__(self) -> None:
+        self.answered = self.failed = 0
+        self.seconds = 0.0
+        self._lock = threading.Lock()
+
+    def on(self, route: Route) -> Route:
+        """Return a route whose requests are counted. One that is answered later is counted when its wait begins."""
+        answer, lock = route.call, self._lock
+
+        def call(context: Context, params: Dict[str, Any]) -> Any:
+            begun = clock()
+            try:
+                result = answer(context, params)
+            except BaseException:
+                with lock:
+                    self.failed += 1
+                    self.seconds += clock() - begun
+                raise
+            with lock:
+                self.answered += 1
+                self.seconds += clock() - begun
+            return result
+
+        return Route(call, route.fault, route.inline, route.deferred)
 
 
 def params_reader(cls: Any, revision: Revision) -> Callable[[Dict[str, Any]], Any]:

@@ -9,7 +9,7 @@ from ..errors import ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, McpError, R
 from ..jsonrpc import Error, Message, Request, RequestId, Result, encode, shown
 from ..jsontext import JsonError
 from ..limits import DEFAULT
-from .context import Context, Route, log_raised
+from .context import HANDLED, Context, Route, log_raised
 from .executors import Job
 from .inflight import Incoming
 from .sender import LONG
@@ -57,6 +57,7 @@ class Call(Job):
             return
         context = connection.context_class(connection, self.incoming, request, self.session)
         escaped: Optional[BaseException] = None
+        outer = HANDLED.set(context)
         try:
             result = route.call(context, request.params or {})
             if route.deferred:
@@ -68,6 +69,8 @@ class Call(Job):
         except BaseException as error:
             answer, escaped = self._answer_to(error, context), error
             data = None
+        finally:
+            HANDLED.reset(outer)
         self.reply(answer, data)
         if escaped is not None:
             reraise_interrupt(escaped)

@@ -5,7 +5,8 @@ The reading order:
 1. `server` has the `Server`: options, ways to serve, and the table ROUTES from a method to its route. `context` has
    the `Context` that handlers get. `interface` has the parts of both that the other modules use, as types.
 2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`,
-   and for folders of files `directory` and `safefiles`; `skills` and `apps` are the extensions of these names.
+   `around` (hooks around every request), and for folders of files `directory` and `safefiles`; `skills` and `apps` are
+   the extensions of these names.
    `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`, `docstrings`.
 3. `initialize` and `discover` introduce the server to a client; `initialize` also writes down a session for another
    process.
@@ -17,6 +18,7 @@ The reading order:
    `roots`. In 2026-07-28 `mrtr` asks them, and `replay` runs a handler again with the answers so far.
 7. `announcements` sends notifications to all clients, `loghandler` sends records of `logging`.
 8. `serving/` waits for clients: `process` on stdio, until a signal ends the process; `http_listener` over HTTP.
+   `lifespan` holds open what an author's server needs meanwhile.
 
 Authors can import the other names that handlers need from here, too. Each is loaded when it is first used:
 
@@ -33,6 +35,8 @@ names                                                          use
 `Trace`, `to_text`, `to_file`                                  a trace of the messages
 `Inline`, `MainThreadQueue`                                    threads that run handlers
 `SqliteStore`, `Store`                                         sessions that several processes share
+`current`                                                      the `Context`, where a function has no parameter
+`access_log`, `RequestNames`                                   a line of log for each request; its id in records
 `Tasks`, `TaskStore`, `MemoryTasks`, `SqliteTasks`             calls of tools whose results are fetched later
 `NoThreads`                                                    raised where Python has no threads
 =============================================================  ====================================================
@@ -58,8 +62,10 @@ if TYPE_CHECKING:
     from ..streamable.shared.sqlite import SqliteStore
     from ..streamable.shared.store import Store
     from ..wiretrace import Trace, to_file, to_text
+    from .context import current
     from .elicitation import Answer
     from .elicitation_url import UrlElicitationRequired
+    from .registry.around import RequestNames, access_log
     from .registry.caching import Cache
     from .results import audio, blob, image
     from .registry.skills import BadSkill
@@ -77,16 +83,17 @@ _LATE = {
     "Trace": "..wiretrace", "to_file": "..wiretrace", "to_text": "..wiretrace",
     "Inline": "..peer.executors", "MainThreadQueue": "..peer.main_thread",
     "Tasks": ".tasks.engine", "TaskStore": ".tasks.store", "MemoryTasks": ".tasks.store",
-    "SqliteTasks": ".tasks.sqlite",
+    "SqliteTasks": ".tasks.sqlite", "RequestNames": ".registry.around", "access_log": ".registry.around",
+    "current": ".context",
     "SqliteStore": "..streamable.shared.sqlite", "Store": "..streamable.shared.store",
 }
 """Public name -> the module that it is loaded from."""
 
 __all__ = [
     "Annotations", "Answer", "BadSkill", "Cache", "Connection", "Context", "Extension", "Icon", "Inline",
-    "MainThreadQueue", "MemoryTasks", "Method", "NoThreads", "ResourceNotFound", "Route", "RpcError", "Server",
-    "SqliteStore", "SqliteTasks", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace",
-    "UrlElicitationRequired", "audio", "blob", "image", "to_file", "to_text",
+    "MainThreadQueue", "MemoryTasks", "Method", "NoThreads", "RequestNames", "ResourceNotFound", "Route", "RpcError",
+    "Server", "SqliteStore", "SqliteTasks", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace",
+    "UrlElicitationRequired", "access_log", "audio", "blob", "current", "image", "to_file", "to_text",
 ]
 
 

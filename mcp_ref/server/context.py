@@ -12,6 +12,7 @@ from typing import (
 from ..errors import LocalProtocolError, PeerProtocolError
 from ..methods import result_class
 from ..options import REQUEST_TIMEOUT, refuse, spelt
+from ..peer.context import HANDLED
 from ..peer.context import Context as RequestContext
 
 if TYPE_CHECKING:
@@ -283,3 +284,15 @@ class Context(RequestContext):
         """
         replies = self.connection.replies
         return replies is not None and replies.poll_later(self.request_id)
+
+
+def current() -> Context:
+    """Return the context of the request that this thread handles: for code that handlers call without it.
+
+    In a thread that a handler has started, run the code by `contextvars.copy_context`. Raises `LocalProtocolError`
+    outside of requests.
+    """
+    found = HANDLED.get()
+    if not isinstance(found, Context):
+        raise LocalProtocolError("no request is handled here: current() is for what a handler calls, on its thread")
+    return found

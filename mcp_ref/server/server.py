@@ -7,7 +7,7 @@ connection; it can serve many at once. ROUTES names, for each request, the part 
 import threading
 from typing import (
     TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterable, List, Literal, Mapping, NoReturn, Optional, Sequence,
-    Union,
+    TypeVar, Union,
 )
 
 from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, LocalProtocolError, RpcError
@@ -15,7 +15,7 @@ from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..methods import ROOTS_CHANGED, is_vendor, lookup
 from ..options import refuse, spelt
-from ..peer.context import Route
+from ..peer.context import Route, Tally
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor
 from ..protocol import lifecycle, negotiation
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..transports.lines.listener import SocketListener
     from ..wiretrace import Trace
     from .loghandler import WireHandler
+    from .registry.around import Hook
     from .registry.caching import Cache
     from .replay import States
     from .results import Stamp
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from .tasks.engine import Tasks
 
 _making = threading.Lock()
+Hooking = TypeVar("Hooking", bound="Hook")
 REVISED = frozenset((RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *RESERVED))
 """Error codes that mean something in some revisions only, or in none; see `mcp_ref.server.failures`."""
 
@@ -96,6 +98,9 @@ class Server(Registration):
 
     party = lifecycle.SERVER
     _stamps: "Dict[Revision, Stamp]"
+    _tallies: Dict[str, Tally]
+    _hooks: "List[Hook]"
+    _noted: Dict[str, int]
 
     @spelt
     def __init__(
@@ -153,7 +158,7 @@ class Server(Registration):
             self.states  # made now, so that wrong options raise here
         self.auth, self.trace = auth, _trace_of(trace)
         self._features, self._announcements = {}, Announcements()
-        self._stamps, self._declared = {}, {}
+        self._stamps, self._declared, self._tallies, self._noted, self._hooks = {}, {}, {}, {}, []
         if tasks is not None:
             self._bind(tasks)
         self._lifespan: "Optional[Lifespan]" = None if lifespan is None else _lifespan_of(lifespan, self)
@@ -451,6 +456,35 @@ class Server(Registration):
             if name in self._features:
                 self._features[name].resolve()
 
+    # Observing
+
+    def around(self, function: "Hooking") -> "Hooking":
+        """Have a function called around every request, ``function(method, params, principal, proceed)``; a decorator.
+
+        See `mcp_ref.server.registry.around`. Raises `LocalProtocolError` once a request has been answered.
+        """
+        if self._tallies:
+            raise LocalProtocolError("%s has answered requests already: register hooks before it serves"
+                                     % self.identity[0])
+        self._hooks.append(function)
+        return function
+
+    def statistics(self) -> Dict[str, Any]:
+        """Return what this process has counted since the server was made, as JSON values.
+
+        ``requests``: method -> ``answered``, ``failed`` and ``seconds`` (in handlers); ``connections``: those that are
+        operating; ``inflight``: requests that have no answer yet, on these; ``notes``: what went wrong with peers, by
+        name (`Counters`), on these and those that have ended.
+        """
+        open_now, notes = self.connections, dict(self._noted)
+        for connection in open_now:
+            _add(notes, connection.counters.snapshot())
+        return {
+            "requests": {method: {"answered": tally.answered, "failed": tally.failed, "seconds": tally.seconds}
+                         for method, tally in sorted(self._tallies.items())},
+            "connections": len(open_now), "inflight": sum(len(each.inflight) for each in open_now), "notes": notes,
+        }
+
     # Answering (see `Role`)
 
     def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
@@ -458,9 +492,14 @@ class Server(Registration):
         made = self._core_route(connection, method, revision)
         if self.extensions is not None:
             made = self.extensions.route(self, method, revision, made)
-        if made is None or not revision.stateless:
-            return made
-        return self._stamp(revision).on(made)
+        if made is None:
+            return None
+        if self._hooks:
+            from .registry.around import wrapped
+
+            made = wrapped(method, made, self._hooks)
+        made = self._tallies.setdefault(method, Tally()).on(made)
+        return self._stamp(revision).on(made) if revision.stateless else made
 
     def _core_route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
         row = ROUTES.get(method)
@@ -583,6 +622,8 @@ class Server(Registration):
             from .initialize import forget
 
             forget(connection)
+        with _making:
+            _add(self._noted, connection.counters.snapshot())
         self.let_go(connection)
 
     def on_notification_read(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
@@ -667,6 +708,11 @@ def _trace_of(given: "Union[Trace, str, os.PathLike[str], None]") -> "Optional[T
     from ..wiretrace import trace_of
 
     return trace_of(given)
+
+
+def _add(counts: Dict[str, int], more: Dict[str, int]) -> None:
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
 
 
 def _lifespan_of(make: Any, server: Server) -> "Lifespan":

@@ -23,6 +23,7 @@ from ...errors import LocalProtocolError, PeerError
 from ...jsonrpc import Error, Request
 from ...jsontext import dumps
 from ...options import REQUEST_TIMEOUT, refuse, spelt
+from ...peer.context import HANDLED
 from ...peer.inflight import Inflight
 from ...peer.jobs import failure
 from ...peer.session import Session
@@ -233,6 +234,7 @@ class TaskRun:
         context = TaskContext(self, self._session())
         rounds = context._rounds = TaskRounds(record.memory, connection.limits.max_input_rounds)
         route = self.tasks.route(context.session.rules)
+        outer = HANDLED.set(context)
         try:
             result = route.call(context, context.request.params or {})
             if rounds.outcome is None:
@@ -242,6 +244,8 @@ class TaskRun:
             pass
         except BaseException as error:
             return self._failed(failure(error, context, route))
+        finally:
+            HANDLED.reset(outer)
         return self._unwound(context, rounds)
 
     def _session(self) -> Session:
