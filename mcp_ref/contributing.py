@@ -50,6 +50,7 @@ floor  name               what it has
 16     `host`             several clients, consent, names, audit
        `crosscheck`       the comparison of `messages` with the official schemas
        `demo`             the demonstration of ``make demo``
+       `testing`          tests of servers: a client in memory, each revision in turn
 17     `cli`              the command line
 18     `__main__`         ``python3 -m mcp_ref``
        `contributing`     this page

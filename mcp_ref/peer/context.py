@@ -32,6 +32,8 @@ class Context:
     """The handler's side of one request of the peer's."""
 
     __slots__ = ("connection", "incoming", "request", "session", "_cancelled", "_progress", "_due")
+    detached = False
+    """True for a handler that runs on after its request was answered."""
 
     def __init__(
         self, connection: "Connection", incoming: "Incoming", request: Request, session: "Optional[Session]" = None

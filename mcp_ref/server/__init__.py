@@ -25,7 +25,7 @@ Authors can import the other names that handlers need from here, too. Each is lo
 =============================================================  ====================================================
 names                                                          use
 =============================================================  ====================================================
-`image`, `audio`, `blob`                                       content to return
+`image`, `image_file`, `audio`, `blob`                         content to return
 `Answer`                                                       the user's answer to `Context.elicit`
 `RpcError`, `ResourceNotFound`, `UrlElicitationRequired`       errors to raise
 `Annotations`, `Icon`, `ToolAnnotations`                       descriptions of what is registered
@@ -67,14 +67,15 @@ if TYPE_CHECKING:
     from .elicitation_url import UrlElicitationRequired
     from .registry.around import RequestNames, access_log
     from .registry.caching import Cache
-    from .results import audio, blob, image
+    from .results import audio, blob, image, image_file
     from .registry.skills import BadSkill
     from .tasks.engine import Tasks
     from .tasks.sqlite import SqliteTasks
     from .tasks.store import MemoryTasks, TaskStore
 
 _LATE = {
-    "Cache": ".registry.caching", "image": ".results", "audio": ".results", "blob": ".results",
+    "Cache": ".registry.caching", "image": ".results", "image_file": ".results",
+    "audio": ".results", "blob": ".results",
     "BadSkill": ".registry.skills", "NoThreads": "..errors", "RpcError": "..errors", "ResourceNotFound": "..errors",
     "UrlElicitationRequired": ".elicitation_url",
     "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",
@@ -93,7 +94,7 @@ __all__ = [
     "Annotations", "Answer", "BadSkill", "Cache", "Connection", "Context", "Extension", "Icon", "Inline",
     "MainThreadQueue", "MemoryTasks", "Method", "NoThreads", "RequestNames", "ResourceNotFound", "Route", "RpcError",
     "Server", "SqliteStore", "SqliteTasks", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace",
-    "UrlElicitationRequired", "access_log", "audio", "blob", "current", "image", "to_file", "to_text",
+    "UrlElicitationRequired", "access_log", "audio", "blob", "current", "image", "image_file", "to_file", "to_text",
 ]
 
 

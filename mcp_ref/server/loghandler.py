@@ -33,8 +33,7 @@ from ..jsontext import JsonError, dumps, is_deep
 from ..limits import DEFAULT
 from ..options import spelt
 from ..peer import outbox
-from .logs import log, send
-from .results import CURRENT
+from .logs import answering, log, send
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -100,7 +99,7 @@ class WireHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Send one record."""
         try:
-            if self._server.connections or CURRENT.get() is not None:
+            if self._server.connections or answering() is not None:
                 log(self._server, severity(record.levelno), self._data(record), str(record.name))
         except Exception as error:
             self._broken(record, error)

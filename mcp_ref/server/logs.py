@@ -25,12 +25,11 @@ from ..jsonrpc import Notification, encode
 from ..jsontext import JsonError, dumps
 from ..messages.logs import LEVELS, SetLevelRequestParams
 from ..methods import LOG_MESSAGE
-from ..peer.context import Context, Route, params_reader
+from ..peer.context import HANDLED, Context, Route, params_reader
 from ..peer.dispatcher import Connection
 from ..revisions import Revision
 from ..transports.held import Shared
 from .announcements import tell
-from .results import CURRENT
 
 if TYPE_CHECKING:
     from .interface import ServerInterface
@@ -55,11 +54,20 @@ def log(server: "ServerInterface", level: str, data: Any, logger: Optional[str] 
     connections = server.connections
     encoded = _encoded(level, data, logger) if connections else None
     sent = sum(send(connection, level, data, logger, encoded=encoded) for connection in connections)
-    here = CURRENT.get()
+    here = answering()
     role: object = None if here is None else here.connection.role
     if here is not None and role is server:
         sent += send(here.connection, level, data, logger, here)
     return sent
+
+
+def answering() -> Optional[Context]:
+    """Return the context of the stateless request that this thread answers, to whose client its log messages may go.
+
+    Messages of a session go to the session, whichever request it answers; a task of 2026-07-28 sends none.
+    """
+    here = HANDLED.get()
+    return here if here is not None and here.session.rules.stateless and not here.detached else None
 
 
 def send(

@@ -28,15 +28,13 @@ added only to a result with structured content and no block at all: an author wh
 
 Every result of 2026-07-28 has two members more, its type and the server that it comes from
 [2026-07-28 basic/index §Result Responses] MUST, [2026-07-28 basic/index §ResultType] MUST, [2026-07-28 basic/index
-§`_meta`] SHOULD. `Server.route` wraps each route of that revision in a `Stamp`. The wrapper also sets `CURRENT`, the
-request that the thread answers, because every stateless request passes it; `mcp_ref.server.logs` finds the request
-there.
+§`_meta`] SHOULD. `Server.route` wraps each route of that revision in a `Stamp`.
 """
 
+import os
 from base64 import b64encode
-from contextvars import ContextVar
 from copy import copy
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Union
 
 from ..codec import ABSENT, NULL, Model, encode, held
 from ..errors import ToolError
@@ -62,11 +60,28 @@ BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResourc
 RESOURCE_CONTENTS = (TextResourceContents, BlobResourceContents)
 PLAIN_TEXT = "text/plain"
 PLAIN_BLOB = "application/octet-stream"
+_IMAGES = {".webp": "image/webp", ".avif": "image/avif", ".svg": "image/svg+xml"}
+"""The suffixes of images that `mimetypes` does not know everywhere."""
 
 
 def image(data: bytes, mime_type: str) -> ImageContent:
     """Return an image block of these bytes."""
     return ImageContent(data=b64encode(data).decode("ascii"), mime_type=mime_type)
+
+
+def image_file(path: "Union[str, os.PathLike[str]]") -> ImageContent:
+    """Return an image block with the contents of a file, whose suffix tells the media type.
+
+    Raises ValueError for a suffix that is none of an image, and OSError for a file that cannot be read.
+    """
+    from mimetypes import guess_type
+
+    guessed = guess_type(os.fspath(path))[0] or ""
+    mime_type = guessed if guessed.startswith("image/") else _IMAGES.get(os.path.splitext(os.fspath(path))[1].lower())
+    if mime_type is None:
+        raise ValueError("%s: the suffix is none of an image; use image(data, mime_type)" % os.fspath(path))
+    with open(path, "rb") as file:
+        return image(file.read(), mime_type)
 
 
 def audio(data: bytes, mime_type: str) -> AudioContent:
@@ -204,11 +219,6 @@ def _conform(tool: "ToolInterface", structured: Any) -> None:
         raise BadResult("the result does not fit the output schema: %s" % wrong)
 
 
-CURRENT: "ContextVar[Optional[Context]]" = ContextVar("the stateless request that this thread answers", default=None)
-"""The context of the stateless request that this thread is answering, for code of the author's that is given none, such
-as a handler of `logging`. Requests of a session do not set it: their messages go to the session."""
-
-
 class Stamp:
     """Add ``resultType`` and, unless ``Server(identify=False)``, the server's name and version to each result.
 
@@ -244,11 +254,7 @@ class Stamp:
             return route
 
         def stamped(context: Context, params: Dict[str, Any]) -> Any:
-            before = CURRENT.set(context)
-            try:
-                return self(call(context, params))
-            finally:
-                CURRENT.reset(before)
+            return self(call(context, params))
 
         def stamped_fault(context: Context, error: Exception) -> Any:
             result = None if fault is None else fault(context, error)

@@ -30,7 +30,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("streamable", "recorder"),
     ("peer",),
     ("server", "client", "auth", "checker"),
-    ("host", "inspector", "crosscheck", "demo"),
+    ("host", "inspector", "crosscheck", "demo", "testing"),
     ("cli",),
     ("__main__", "contributing"),
 )

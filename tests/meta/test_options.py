@@ -35,6 +35,9 @@ FREE = {
     "options:spelt.checked": "looks at the names before the call gets them",
     "server/hints/signature:taking_names.call": "the arguments of a tool",
     "server/registry/checks:check_texts": "option -> text, to be checked",
+    "testing/__init__:Connected.__init__": "options of connect, which refuses what it does not know",
+    "testing/__init__:connected": "likewise",
+    "testing/__init__:each_revision": "likewise",
 }
 """Functions that take any keyword, each with the reason."""
 NOT_CALLED_BY_USERS = {"mcp_ref.Context": "made for each request", "mcp_ref.server.Context": "made for each request",

@@ -16,7 +16,7 @@ from mcp_ref.messages.content import (
 from mcp_ref.messages.prompts import GetPromptResult, PromptMessage
 from mcp_ref.messages.tools import CallToolResult, ToolAnnotations
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
-from mcp_ref.server.results import content_of
+from mcp_ref.server.results import content_of, image, image_file
 from tests.support.serving import ask, served
 
 OBJECT = {"type": "object"}
@@ -207,3 +207,22 @@ class Colour(enum.Enum):
 def test_a_value_that_is_no_text_is_its_json_text(value, text):
     """See the table of `mcp_ref.server.results`."""
     assert [block.text for block in content_of(value)] == [text]
+
+
+PIXEL = bytes.fromhex("89504e470d0a1a0a")
+
+
+@pytest.mark.parametrize("name, mime_type", [
+    ("a.png", "image/png"), ("a.JPG", "image/jpeg"), ("a.gif", "image/gif"), ("a.webp", "image/webp"),
+    ("a.avif", "image/avif"), ("a.svg", "image/svg+xml")])
+def test_an_image_file_is_a_block_of_the_type_that_its_suffix_says(tmp_path, name, mime_type):
+    path = tmp_path / name
+    path.write_bytes(PIXEL)
+    assert image_file(path) == image_file(str(path)) == image(PIXEL, mime_type)
+
+
+def test_a_file_that_is_no_image_is_refused_by_name(tmp_path):
+    with pytest.raises(ValueError, match="a.txt: the suffix is none of an image; use image"):
+        image_file(tmp_path / "a.txt")
+    with pytest.raises(OSError):
+        image_file(tmp_path / "a.png")

@@ -303,7 +303,9 @@ def function_parts(function: Callable[..., Any], name: str, explicit: bool) -> F
 
 def _check_flags(flags: int, name: str, explicit: bool) -> None:
     if flags & _ASYNCHRONOUS:
-        raise SignatureError("%s is asynchronous; handlers are plain functions, each runs in a thread" % name)
+        text = "%s is asynchronous; handlers are plain functions, each call in a thread of its own. For what is" \
+               " asynchronous: def %s(...): return asyncio.run(the_coroutine(...))"
+        raise SignatureError(text % (name, name.rpartition(".")[2]))
     if flags & _VARIABLE and not explicit:
         star = "*args" if flags & 0x04 else "**kwargs"
         raise SignatureError("%s takes %s, which has no schema; name its parameters, or give a schema" % (name, star))

@@ -124,6 +124,7 @@ class TaskContext(Context):
     """The context of a handler that runs as a task; `Context` describes what handlers do with it."""
 
     __slots__ = ("_run",)
+    detached = True
 
     def __init__(self, run: "TaskRun", session: Session) -> None:
         stored = run.record.request
