@@ -18,15 +18,16 @@ UpdateCallback = Callable[[str], object]
 """A function that is called with the URI of the resource that changed."""
 
 if TYPE_CHECKING:
-    from typing import List, Protocol
+    from typing import List, Protocol, Sequence
 
     from ..errors import ConnectionLost, McpError
     from ..limits import Limits
     from ..messages.base import Implementation
+    from ..messages.resources import ReadResourceResult
     from ..messages.tools import Tool
     from ..peer.context import Route
     from ..peer.dispatcher import Connection
-    from ..peer.extension import Extensions
+    from ..peer.extension import Extension, Extensions
     from ..peer.inflight import Inflight
     from ..revisions import Revision
     from .handshake import Handshake
@@ -49,6 +50,14 @@ if TYPE_CHECKING:
             """The connection. Raises `LocalProtocolError` before the client was opened."""
 
         @property
+        def revision(self) -> Revision:
+            """The revision that both sides speak. Raises as `connection`."""
+
+        @property
+        def server_extensions(self) -> Dict[str, Dict[str, Any]]:
+            """The extensions that the server has declared, with their settings."""
+
+        @property
         def wanted(self) -> bool:
             """True between `Client.open` and `Client.close`."""
 
@@ -69,8 +78,17 @@ if TYPE_CHECKING:
         def with_extensions(self, capabilities: Dict[str, Any], revision: Revision) -> Dict[str, Any]:
             """Return the capabilities with the declared extensions among them."""
 
+        def request(self, method: str, params: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+            """Send any request and return its result object."""
+
+        def read_resource(self, uri: str, refresh: bool = False) -> ReadResourceResult:
+            """Read a resource."""
+
         def tools(self, refresh: bool = False) -> List[Tool]:
             """Return all tools of the server."""
+
+        def _extend(self, extensions: Sequence[Extension]) -> None:
+            """Have these extensions, too."""
 
         def subscribe_resource(self, uri: str, callback: Optional[UpdateCallback] = None) -> None:
             """Subscribe to a resource."""

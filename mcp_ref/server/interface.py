@@ -13,7 +13,7 @@ from ..limits import Limits
 from ..options import REQUEST_TIMEOUT
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor
-from ..peer.extension import Extensions
+from ..peer.extension import Extension, Extensions
 from ..peer.inflight import Incoming
 from ..peer.session import Session
 from ..revisions import Revision
@@ -49,6 +49,15 @@ class Features(Protocol):
 
     def has_feature(self, name: str) -> bool:
         """Return True if something of this feature is registered or promised."""
+
+
+class RegistrationInterface(Features, Protocol):
+    """The part of `mcp_ref.server.registry.registration.Registration` that a feature uses which declares itself."""
+
+    limits: Limits
+
+    def declare(self, name: str, feature: object, extension: Extension) -> None:
+        """Have a feature that is an extension, and declare it."""
 
 
 class ServerInterface(Features, Protocol):
