@@ -248,11 +248,16 @@ for folder in %r:
         assert len(out.splitlines()) >= 3
 
 
+def imports(module, is_folder, source, known):
+    """The modules of the package that one of them imports, early or late."""
+    return tuple(dict.fromkeys(imported for imported, _ in parts.edges(module, is_folder, source, known)))
+
+
 @pytest.mark.parametrize("part, table", [("server", "_LATE"), ("auth", "_HOMES")])
 def test_tables_of_late_names_count_as_imports(part, table):
     modules = frozenset(parts._module_of(path) for path in parts.files() if path.endswith(".py"))
     source = '%s = {"A": "..errors", "B": ".x", "C": "..streamable.shared.sqlite"}' % table
-    assert parts.imports((part,), True, source.encode(), modules) == (("errors",), ("streamable", "shared", "sqlite"))
+    assert imports((part,), True, source.encode(), modules) == (("errors",), ("streamable", "shared", "sqlite"))
 
 
 PROMISES = {
@@ -479,8 +484,8 @@ def test_every_import_by_name_is_understood():
         calls = [node for node in ast.walk(ast.parse(found[path])) if isinstance(node, ast.Call)
                  and getattr(node.func, "id", "") == "import_module"]
         if calls and module and module[0] not in ("cli",):
-            assert parts.imports(module, path.endswith("__init__.py"), found[path], frozenset(modules))
-    messages = parts.imports(("methods",), False, found["methods.py"], frozenset(modules))
+            assert imports(module, path.endswith("__init__.py"), found[path], frozenset(modules))
+    messages = imports(("methods",), False, found["methods.py"], frozenset(modules))
     assert {("messages", "tools"), ("messages", "tasks")} <= set(messages)
 
 

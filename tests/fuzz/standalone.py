@@ -13,6 +13,7 @@ from mcp_ref.protocol import envelope, requeststate, tracecontext
 from mcp_ref.protocol.streamable_http import mirrored, refusals
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, REVISIONS, Revision, find
 
+from ..support.http_modern import standard_headers
 from .engine import Broken, Target
 from .inventing import mutated, name, text, value
 from .wire import one_line
@@ -186,7 +187,7 @@ def check_mirrored(case: Tuple[Any, Any, List[Tuple[str, str]]]) -> None:
         _check_field(said)
     made: Dict[str, str] = {}
     try:
-        made.update(mirrored.standard_headers("tools/call", params))
+        made.update(standard_headers("tools/call", params))
         made.update(mirrored.param_headers(found, None if params is None else params.get("arguments")))
     except ValueError as error:
         one_line(str(error), LINE)

@@ -5,11 +5,12 @@ import itertools
 import pytest
 
 from mcp_ref.jsonschema.dialect import DIALECTS
+from mcp_ref.protocol.envelope import VERSION
 from mcp_ref.protocol.streamable_http import mirrored
 from mcp_ref.protocol.streamable_http.mirrored import (
     HEADER, SAFE, Mirrored, annotations, decode_value, encode_value, fault, name_of, param_headers, same,
-    standard_headers,
 )
+from mcp_ref.streamable.client.headers import fields_of
 
 REGION = [Mirrored("Region", ("region",), "string")]
 
@@ -257,6 +258,11 @@ def test_texts_that_do_not(text, value):
 
 # --- Header fields ----------------------------------------------------------------------------------------------------
 
+def sent(method, params):
+    """The fields of a request that an HTTP client makes of its body, but for the version."""
+    return list(fields_of(method, dict(params or {}, _meta={VERSION: "2026-07-28"}), None))[1:]
+
+
 @pytest.mark.parametrize("method, params, name", [
     ("tools/call", {"name": "echo"}, "echo"), ("prompts/get", {"name": "p"}, "p"),
     ("resources/read", {"uri": "a:b"}, "a:b"),
@@ -267,11 +273,11 @@ def test_texts_that_do_not(text, value):
 def test_which_requests_have_a_name(method, params, name):
     """[2026-07-28 basic/transports/streamable-http §Standard Request Headers]"""
     assert name_of(method, params) == name
-    assert standard_headers(method, params) == [("Mcp-Method", method)] + ([] if name is None else [("Mcp-Name", name)])
+    assert sent(method, params) == [("Mcp-Method", method)] + ([] if name is None else [("Mcp-Name", name)])
 
 
 def test_a_name_beyond_ascii_goes_in_base64():
-    assert standard_headers("tools/call", {"name": "größe"})[1] == (
+    assert sent("tools/call", {"name": "größe"})[1] == (
         "Mcp-Name", "=?base64?%s?=" % base64.b64encode("größe".encode()).decode())
 
 
@@ -309,7 +315,7 @@ def test_what_a_proper_client_sends_is_in_order():
     values = ["eu", "", " x ", "=?base64?eA==?=", "世界", "a\r\nb", 'q"', "?=", "=?base64?"]
     for value in values:
         arguments = {"region": value, "place": {"zone": value}, "n": -3, "on": True, "other": [1]}
-        fields = dict((name.lower(), text) for name, text in standard_headers("tools/call", {"name": value})
+        fields = dict((name.lower(), text) for name, text in sent("tools/call", {"name": value})
                       + param_headers(NESTED, arguments))
         params = {"name": value, "arguments": arguments}
         assert fault("tools/call", params, NESTED, lambda name: fields.get(name.lower())) is None

@@ -7,7 +7,7 @@
 from typing import Any, Dict, List, Optional
 
 from mcp_ref.protocol import envelope
-from mcp_ref.protocol.streamable_http.mirrored import standard_headers
+from mcp_ref.protocol.streamable_http import mirrored
 from mcp_ref.server.serving.http_listener import endpoint_of
 
 from .http_exchange import Outcome, ScriptedExchange, Web, exchange, request
@@ -23,6 +23,12 @@ def enveloped(params: Optional[Dict[str, Any]] = None, version: Any = STATELESS,
     members = {envelope.VERSION: version, envelope.CAPABILITIES: {} if capabilities is None else capabilities,
                envelope.CLIENT_INFO: {"name": "scripted", "version": "0"}, **meta}
     return dict(params or {}, _meta={name: value for name, value in members.items() if value is not OUT})
+
+
+def standard_headers(method: str, params: Optional[Dict[str, Any]]) -> Dict[str, str]:
+    """`Mcp-Method` and, where there is one, `Mcp-Name`. ValueError for a name that cannot be sent."""
+    name = mirrored.name_of(method, params)
+    return {mirrored.METHOD: method, **({} if name is None else {mirrored.NAME: mirrored.encode_value(name)})}
 
 
 def mirror(message: Dict[str, Any]) -> Dict[str, Optional[str]]:

@@ -179,11 +179,6 @@ def _cut(module: Module, cuts: Dict[str, str]) -> Optional[str]:
     return next((cuts[step] for step in steps if step in cuts), None)
 
 
-def imports(module: Module, is_folder: bool, source: bytes, known: FrozenSet[Module]) -> Tuple[Module, ...]:
-    """Return the modules of the package that one of them imports, early or late."""
-    return tuple(dict.fromkeys(imported for imported, _ in edges(module, is_folder, source, known)))
-
-
 @lru_cache(maxsize=None)
 def edges(
     module: Module, is_folder: bool, source: bytes, known: FrozenSet[Module]

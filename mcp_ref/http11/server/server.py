@@ -117,11 +117,6 @@ class HttpServer:
         """The bytes of request bodies that are held, of all connections; see `body_budget`."""
         return self._reactor.bodies.held if self._reactor is not None else 0
 
-    @property
-    def held_bytes(self) -> int:
-        """The bytes that clients make us hold; see `mcp_ref.transports.held`."""
-        return self.held.total
-
     def counters(self) -> Dict[str, int]:
         """Return the numbers of requests and connections that were refused or ended, by reason."""
         return self._reactor.counters.snapshot() if self._reactor is not None else {}

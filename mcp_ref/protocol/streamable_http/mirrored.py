@@ -9,8 +9,10 @@ header field               repeats                                              
 ``Mcp-Param-{name}``       an argument whose schema says ``"x-mcp-header": "{name}"``    `tools/call`
 =========================  ============================================================  ======================
 
-[2026-07-28 basic/transports/streamable-http §Request Metadata]. The body stays the truth: a client makes the fields
-from it (`standard_headers`, `param_headers`), and a server compares them with it (`fault`) and refuses a difference.
+[2026-07-28 basic/transports/streamable-http §Request Metadata]; the names of fields have no case
+[2026-07-28 basic/transports/streamable-http §Case Sensitivity] MUST. The body stays the truth: a client makes the
+fields from it (`mcp_ref.streamable.client.headers`), and a server compares them with it (`fault`) and refuses a
+difference.
 
 >>> annotations({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}})
 [Mirrored(name='Region', path=('region',), type='string')]
@@ -251,15 +253,6 @@ def name_of(method: str, params: Optional[Dict[str, Any]], named: Mapping[str, s
     member = named.get(method)
     name = None if member is None or params is None else params.get(member)
     return name if isinstance(name, str) else None
-
-
-def standard_headers(method: str, params: Optional[Dict[str, Any]]) -> List[Tuple[str, str]]:
-    """Return `Mcp-Method` and, where there is one, `Mcp-Name`. Raises ValueError for a name that cannot be sent."""
-    headers = [(METHOD, method)]
-    name = name_of(method, params)
-    if name is not None:
-        headers.append((NAME, encode_value(name)))
-    return headers
 
 
 def param_headers(mirrored: Sequence[Mirrored], arguments: Optional[Dict[str, Any]]) -> List[Tuple[str, str]]:
