@@ -13,7 +13,9 @@ step  asked                                                           what decid
 [2025-11-25 basic/authorization §Authorization Server Discovery]
 [2026-07-28 basic/authorization/authorization-server-discovery §Protected Resource Metadata Discovery Requirements];
 step 4 is the way of 2025-03-26, for servers that know no other
-[2025-03-26 basic/authorization §Server Metadata Discovery].
+[2025-03-26 basic/authorization §Server Metadata Discovery]. A client uses the documents of both servers
+[2025-03-26..2025-06-18 basic/authorization §Authorization Flow > Overview]
+[2025-11-25 basic/authorization §Overview] [2026-07-28 basic/authorization/index §Overview] MUST.
 
 Reading: a place *has no document* if it answers 4xx, or with a body that does not call itself JSON (many sites
 answer every path with a page). Every other answer is final: a document that is broken, or that of another server, is an

@@ -82,7 +82,8 @@ class Offers:
         return declared
 
     def route(self, client: "Owner", method: str, revision: Revision) -> Optional[Route]:
-        """Return how a request of the server is answered; None if it is not offered."""
+        """Return how a request of the server is answered; None, and with it -32601, if it is not offered
+        [..2025-11-25 client/roots §Error Handling] SHOULD."""
         offer = self._made.get(REQUESTS.get(method, ""))
         if offer is None or lookup(method, revision) is None:
             return None

@@ -98,7 +98,8 @@ class UrlRequest:
 
     ``message`` says why, ``url`` is the whole link, ``host`` where it leads, in ASCII; ``unicode_host`` is how the host
     looks, ``punycode`` whether the two differ; ``warnings`` are for the user's eyes. ``elicitation_id`` means nothing
-    but itself. ``completed`` is set when the server says that the user is done there, which not every server does.
+    but itself [2025-11-25 schema.json §ElicitRequestURLParams] MUST. ``completed`` is set when the server
+    says that the user is done there, which not every server does.
 
     Made of the params that arrived, with a URL of at most ``max_length`` characters. ``elsewhere``: True if the server
     is on another machine; then a link to this one is warned of, for it leads to a program that is not the server's.

@@ -121,8 +121,8 @@ def _fault_in_data(src: str, stated: Optional[str], types: Tuple[str, ...], limi
 
 
 def _fault_in_url(src: str, places: FrozenSet[Place], svg: bool, limits: Limits) -> str:
-    """Return what is wrong with a URL: it must be https, and of the server's own origin
-    [2025-11-25.. basic/index §`icons`] MUST."""
+    """Return what is wrong with a URL: it must be https [2025-11-25.. basic/index §`icons`] MUST, and of the server's
+    own origin [2025-11-25.. schema.json §Icon] SHOULD."""
     place = _place(src, limits) if src.isascii() else None
     if place is None:
         return "it is neither an https URL nor a data: URI"

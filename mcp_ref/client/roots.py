@@ -139,7 +139,8 @@ class Roots:
         return RootsCapability(list_changed=True if self._announces else None)
 
     def route(self, client: "Owner", revision: Revision) -> Route:
-        """Return how `roots/list` is answered."""
+        """Return how `roots/list` is answered; by -32603 if the list cannot be told
+        [..2025-11-25 client/roots §Error Handling] SHOULD."""
         read = params_reader(ListRootsRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:

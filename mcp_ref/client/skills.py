@@ -17,7 +17,10 @@ the URI asks for the entry anew, and an approval of the old one no longer holds
 A match says that entry and content belong together. It says nothing of either being harmless: the text of a skill is
 the server's, and untrusted
 [2026-07-28 extensions/skills/skills §Digests Are Not a Trust Anchor]. ``allowed-tools`` and other front
-matter that asks for permissions is data here; nothing acts on it.
+matter that asks for permissions is data here; nothing acts on it, nor on that of a ``SKILL.md`` further down, which is
+a file as any other [2026-07-28 extensions/skills/skills §Nested Skills] MUST NOT. A ``SKILL.md`` that
+`Client.read_resource` has read is a text and no skill
+[2026-07-28 extensions/skills/skills §Reading Skill Content] MUST NOT.
 """
 
 import base64
@@ -100,8 +103,10 @@ class LoadedSkill:
         return self.root + "/".join(quote(part, safe="") for part in parts)
 
     def read(self, path: str) -> bytes:
-        """Return a file. Raises `UnverifiedSkill` for one that is not listed or differs, and as `read_resource`
-        [2026-07-28 extensions/skills/skills §The Acting Window and the Held Entry] MUST."""
+        """Return a file. Raises `UnverifiedSkill` for one that differs, and as `read_resource`
+        [2026-07-28 extensions/skills/skills §The Acting Window and the Held Entry] MUST. A file that the entry does not
+        list is one that differs, also where a folder of the server has it by now
+        [2026-07-28 extensions/skills/skills §Directory Reads and the Held Entry] MUST NOT."""
         uri = self.uri_of(path)
         listed = self._files.get(uri)
         if listed is None and self.entry.resources != DYNAMIC:
@@ -144,10 +149,11 @@ def list_skills(client: "Owner") -> List[Skill]:
 
 
 def get_skill(client: "Owner", uri: str) -> Skill:
-    """Return the entry of one skill; see `Client.skill`."""
+    """Return the entry of one skill, listed or not; see `Client.skill`
+    [2026-07-28 extensions/skills/skills §Listing Skills > Response] MUST, MUST NOT."""
     prepare(client)
     if rules.root_of(uri) is None:
-        # [2026-07-28 extensions/skills/skills §Getting a Skill] MUST
+        # [2026-07-28 extensions/skills/skills §Getting a Skill > Response] MUST
         raise ValueError("a skill is named by the URI of its SKILL.md, which %.200s is not" % uri)
     result = _decoded(GetSkillResult, client.request(GET_SKILL, {"uri": uri}), client, GET_SKILL)
     skill: Skill = result.skill

@@ -161,7 +161,8 @@ class Inflight:
             return [incoming.id for incoming in self.incoming.values()]
 
     def finish(self, incoming: Incoming) -> bool:
-        """Take a request out. Returns True if its answer is wanted: it was not cancelled.
+        """Take a request out. Returns True if its answer is wanted: it was not cancelled
+        [2026-07-28 basic/transports/stdio §Cancellation] MUST NOT.
 
         `release` has to follow when the answer is on its way.
         """
@@ -178,7 +179,9 @@ class Inflight:
                 self._empty.notify_all()
 
     def cancel(self, id: RequestId, reason: Optional[str] = None) -> bool:
-        """Cancel a request. Returns False if there is none with this id (any more)."""
+        """Cancel a request. Returns False if there is none with this id (any more)
+        [..2025-11-25 basic/utilities/cancellation §Timing Considerations] MUST
+        [2026-07-28 basic/patterns/cancellation §Timing Considerations] MUST."""
         key = id_key(id)
         with self._lock:
             incoming = self.incoming.get(key)

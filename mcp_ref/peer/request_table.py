@@ -10,7 +10,8 @@ A wait ends in one of these ways:
 
 - the answer: a `Result`, or an `Error` (raised as `PeerError`);
 - the deadline: `RequestTimeout`; progress may move it, up to a ceiling that nothing moves
-  [2025-03-26..2025-11-25 basic/lifecycle §Timeouts] SHOULD;
+  [2025-03-26..2025-11-25 basic/lifecycle §Timeouts] [2026-07-28 basic/patterns/cancellation §Timeouts] SHOULD,
+  [..2025-11-25 basic/lifecycle §Error Handling] SHOULD;
 - a cancellation by another thread, or of the request in whose handler we wait: `RequestCancelled`;
 - the end of the connection: `ConnectionLost`, with the reason.
 
@@ -186,7 +187,9 @@ class RequestTable:
             return self._pending.pop(pending.id, None) is not None
 
     def resolve(self, answer: Union[Result, Error]) -> None:
-        """Deliver an answer; a late, unknown or second one is counted and dropped, never fatal."""
+        """Deliver an answer; a late, unknown or second one is counted and dropped, never fatal
+        [..2025-11-25 basic/utilities/cancellation §Timing Considerations] MUST
+        [2026-07-28 basic/patterns/cancellation §Timing Considerations] MUST."""
         with self._lock:
             pending = self._pending.pop(answer.id, None) if answer.id is not None else None
             if pending is not None and pending.as_task and pending.on_progress is not None \

@@ -119,7 +119,8 @@ class Session:
         """Raise before anything is sent if we may not send this message now.
 
         `LocalProtocolError` for a wrong phase, direction or revision, `CapabilityMissing` for a capability that was
-        not declared [2025-06-18..2025-11-25 basic/lifecycle §Operation] MUST.
+        not declared [2025-06-18..2025-11-25 basic/lifecycle §Operation] MUST
+        [..2025-11-25 basic/lifecycle §Error Handling] SHOULD.
         """
         if self._may_send.get(method) == kind:
             return
@@ -130,6 +131,8 @@ class Session:
             self._check_vendor(method, kind)
             self.move(phase, following)
             return
+        # A server of 2026-07-28 has no requests to send: [2026-07-28 basic/patterns/index] MUST NOT
+        # [2026-07-28 basic/transports/stdio §Receiving Messages] MUST NOT.
         if row is None or row.kind != kind or row.sender not in (self.party, "both"):
             text = "revision %s has no %s %s for a %s to send" % (self.rules, kind, method, self.party)
             raise LocalProtocolError(text)

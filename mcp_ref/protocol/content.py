@@ -11,6 +11,7 @@ audience                a list of ``user`` and ``assistant`` [2025-06-18.. serve
 priority                a number from 0 to 1
 lastModified            an ISO 8601 time: a date, or a date and time
 data, blob              base64 [.. server/prompts §Image Content] MUST
+                        [2025-03-26.. server/prompts §Audio Content] MUST
 MIME type               ``type/subtype``, perhaps with parameters [RFC 2045 §5.1]
 URI                     absolute, that is, with a scheme; see `mcp_ref.protocol.uris`
 icon                    an http, https or base64 data URI; sizes ``WxH`` or ``any``

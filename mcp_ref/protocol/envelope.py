@@ -1,7 +1,7 @@
 """The context that every request carries where there is no handshake: version, capabilities, identity, log level.
 
 [2026-07-28 basic/index §`_meta`]. These members of `_meta` are all that a server knows of a client, and they hold for
-this one request [2026-07-28 basic/index §Statelessness] MUST NOT.
+this one request [2026-07-28 basic/index §Statelessness] MUST NOT [2026-07-28 schema.json §RequestMetaObject] MUST NOT.
 
 ======================================  ===========  ==================================================
 member                                  required     if it is missing or is not what it should be

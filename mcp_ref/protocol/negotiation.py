@@ -111,7 +111,8 @@ def accept(answered: str, ours: Sequence[Revision]) -> Revision:
     """Return the revision that the server answered with: the client's side of the agreement.
 
     Raises `PeerProtocolError`, after which the client disconnects, if it cannot speak that revision
-    [..2025-11-25 basic/lifecycle §Version Negotiation] SHOULD; the schema says MUST.
+    [..2025-11-25 basic/lifecycle §Version Negotiation] SHOULD, [..2025-11-25 basic/lifecycle §Error Handling] SHOULD;
+    [..2025-11-25 schema.json §InitializeResult] MUST.
     """
     found = find(answered)
     if found is None or found not in ours:

@@ -117,7 +117,9 @@ def tool_rounds(messages: Sequence[SamplingMessage]) -> int:
 def _capability_faults(
     params: CreateMessageRequestParams, revision: Revision, capabilities: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    """Yield a capability that is needed and missing [.. client/sampling §Capabilities]."""
+    """Yield a capability that is needed and missing [.. client/sampling §Capabilities]
+    [2025-11-25.. client/sampling §Tools in Sampling] MUST NOT
+    [2025-11-25.. schema.json §CreateMessageRequestParams] MUST."""
     offered = "tools" if params.tools is not None else "toolChoice" if params.tool_choice is not None else ""
     if not has(capabilities, "sampling"):
         yield Fault("messages", "the client did not declare the capability sampling", CAPABILITIES, "sampling")
@@ -218,7 +220,8 @@ def balance_faults(messages: Sequence[SamplingMessage]) -> Iterator[Fault]:
 
 
 def _answer_faults(path: str, waiting: Sequence[str], results: List[Any]) -> Iterator[Fault]:
-    """Yield the differences between the results in one message and the tool use before it."""
+    """Yield the differences between the results in one message and the tool use before it
+    [2025-11-25.. schema.json §ToolResultContent] MUST."""
     answered = [result.tool_use_id for result in results]
     missing = set(waiting).difference(answered)
     if missing:

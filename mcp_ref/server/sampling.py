@@ -236,8 +236,10 @@ def _use(
     """Call a tool for the model, and return its result, or its error as a result for the model.
 
     Each tool use gets a result with its id, whatever happens
-    [2025-11-25.. client/sampling §Security Considerations] MUST. In 2026-07-28, where the handler runs again in each
-    round, the tool is called once, and its result travels in the state.
+    [2025-11-25.. client/sampling §Security Considerations] MUST
+    [2025-11-25.. schema.json §ToolResultContent] MUST. Its structured content is what the schema of the tool describes,
+    as in any call (SHOULD). In 2026-07-28, where the handler runs again in each round, the tool is called once, and its
+    result travels in the state.
     """
     if ctx.session.rules.peer_requests:
         result = _call(ctx, box, route, use, offered)

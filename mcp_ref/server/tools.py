@@ -261,7 +261,8 @@ class Tools:
         return Route(answer, fault)
 
     def failed(self, context: Context, who: str, error: Exception) -> CallToolResult:
-        """Return the result of a call that raised ``error``; ``who`` names the tool in the log and to the client."""
+        """Return the result of a call that raised ``error``; ``who`` names the tool in the log and to the client
+        [.. schema.json §CallToolResult] SHOULD."""
         from .failures import failed_tool
 
         if isinstance(error, (BadResult, JsonError)):

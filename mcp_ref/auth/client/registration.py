@@ -10,6 +10,8 @@
 5   give up, and say what to pass                                          `RegistrationRefused`
 ==  =====================================================================  ==========================================
 
+[2025-03-26..2025-06-18 basic/authorization §Authorization Flow > Overview] SHOULD, for row 3
+[2025-11-25 basic/authorization §Overview] SHOULD [2026-07-28 basic/authorization/index §Overview] SHOULD
 [2025-11-25 basic/authorization §Client Registration Approaches] SHOULD
 [2026-07-28 basic/authorization/client-registration §Pre-registration] SHOULD
 
@@ -81,6 +83,8 @@ def known(identity: Identity, server: "AuthorizationServer", context: "GrantCont
         bind(identity.client_id, identity.issuer, server.issuer, context)
         method = identity.way(server, identity.client_secret)
         return ClientInfo(identity.client_id, identity.client_secret, method, server.issuer)
+    # [2025-11-25 basic/authorization §Client ID Metadata Documents > Discovery] SHOULD
+    # [2026-07-28 basic/authorization/client-registration §Advertising CIMD Support] SHOULD
     if identity.metadata_url is not None and server.client_id_metadata_document_supported:
         return ClientInfo(identity.metadata_url, None, method_for(server, None, identity.signer), server.issuer)
     record = context.store.get("client", server.issuer)
@@ -113,8 +117,8 @@ def choose(
     identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]],
     context: "GrantContext",
 ) -> ClientInfo:
-    """Return the client that we are at this server, registered now if need be. ``scopes``: all that may ever be asked
-    for.
+    """Return the client that we are at this server, registered now if need be: without a client no flow begins
+    [2026-07-28 basic/authorization/index §Client Registration] MUST. ``scopes``: all that may ever be asked for.
 
     A registration that does not have this redirect URI, or not all of the scopes, is made anew. Raises
     `RegistrationRefused`, `AuthError`.

@@ -374,6 +374,7 @@ class Refusals:
         scheme, _, token = (fields[0] if fields else "").strip(" \t").partition(" ")
         scheme, token = scheme.lower(), token.strip(" \t")
         if scheme not in map(str.lower, self._schemes):
+            # [2025-03-26 basic/authorization §Example: authorization code grant] MUST
             raise self.make(401, "this server wants an access token in the field Authorization", "", self._everything)
         if not _TOKEN.match(token) or len(token) > self._max_token_bytes:
             raise self.make(400, "the field Authorization has no token that can be read", "invalid_request")

@@ -41,7 +41,9 @@ A token is never kept, logged or passed on: handlers get a `Principal`, which do
 [2025-06-18..2025-11-25 basic/authorization §Token Handling] [2026-07-28 basic/authorization/index §Token Handling]
 MUST NOT.
 
-The server also publishes documents, for clients that look for its authorization server:
+The server also publishes documents, for clients that look for its authorization server
+[2025-06-18 basic/authorization §Authorization Flow > Overview]
+[2025-11-25 basic/authorization §Overview] [2026-07-28 basic/authorization/index §Overview] MUST:
 
 ==============================================  ======================================================================
 path                                            answer
@@ -330,7 +332,8 @@ _WAYS: Dict[str, _Way] = {
     "/token": _Way("POST", 307, lambda server: server.token_endpoint),
     "/register": _Way("POST", 307, lambda server: server.registration_endpoint),
 }
-"""[2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST; 307 keeps the body."""
+"""[2025-03-26 basic/authorization §Authorization Flow > Overview] MUST
+[2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST; 307 keeps the body."""
 
 
 class ServerMetadata:

@@ -248,7 +248,8 @@ class Skills(Extension):
         return Route(_ROUTES[method](self, revision))
 
     def _list(self, revision: Revision) -> "Callable[[Context, Dict[str, Any]], Any]":
-        """[2026-07-28 extensions/skills/skills §Listing Skills] MUST"""
+        """[2026-07-28 extensions/skills/skills §Listing Skills] MUST
+        [2026-07-28 extensions/skills/skills §Listing Skills > Response] MUST"""
         reads = params_reader(PaginatedRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Encoded:
@@ -259,7 +260,8 @@ class Skills(Extension):
         return answer
 
     def _get(self, revision: Revision) -> "Callable[[Context, Dict[str, Any]], Any]":
-        """[2026-07-28 extensions/skills/skills §Getting a Skill] MUST"""
+        """[2026-07-28 extensions/skills/skills §Getting a Skill] MUST
+        [2026-07-28 extensions/skills/skills §Getting a Skill > Response] MUST"""
         reads = params_reader(GetSkillParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
@@ -267,13 +269,15 @@ class Skills(Extension):
             self.refresh()
             skill = self.listing.get(uri)
             if skill is None:
+                # [2026-07-28 extensions/skills/skills §Error Handling] MUST, SHOULD
                 raise RpcError(INVALID_PARAMS, "No skill is served at %s" % shown(uri))
             return encode(GetSkillResult(skill, **self.listing.hints), revision)
 
         return answer
 
     def _read_directory(self, revision: Revision) -> "Callable[[Context, Dict[str, Any]], Any]":
-        """[2026-07-28 extensions/skills/skills §Reading Directories] MUST"""
+        """[2026-07-28 extensions/skills/skills §Reading Directories] MUST
+        [2026-07-28 extensions/skills/skills §Reading Directories > Response] MUST"""
         reads = params_reader(ReadDirectoryParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:

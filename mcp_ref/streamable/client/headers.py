@@ -69,6 +69,7 @@ def fields_of(
     `mcp_ref.protocol.streamable_http.mirrored.name_of`.
 
     Raises `LocalProtocolError` for what no header field can hold.
+    [2026-07-28 basic/transports/streamable-http §Custom Headers from Tool Parameters] MUST
     [2026-07-28 basic/transports/streamable-http §Client Behavior] MUST
     """
     version, name = params["_meta"].get(envelope.VERSION), mirrored.name_of(method, params, named)

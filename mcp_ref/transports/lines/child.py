@@ -11,7 +11,8 @@ The client writes messages to the child's stdin and reads messages from its stdo
   says about the text; text there is no sign of an error [2025-11-25 basic/transports §stdio] SHOULD NOT. Its tail is
   part of `StdioChild.reason`, for the case that the child has ended.
 - **The child does not leave.** `StdioChild.close` closes its stdin, waits, sends SIGTERM, waits, sends
-  SIGKILL [..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD. The child leads a session and a process group
+  SIGKILL [..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD,
+  [2024-11-05 basic/lifecycle §Error Handling] SHOULD. The child leads a session and a process group
   of its own, so Ctrl-C in our terminal does not reach it, and the signals reach its children as
   well. A child that leaves when asked may leave others behind on purpose: they are not touched.
 - **The child dies and leaves another process behind** that holds its stdout. The end of the process is the end of the
