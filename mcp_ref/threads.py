@@ -457,5 +457,5 @@ def spread(jobs: Sequence[Callable[[], None]]) -> bool:
 
 
 def follow(job: Callable[[], None]) -> bool:
-    """Have this done after what the job on this thread deferred. Return False if it deferred nothing."""
+    """Run a job after those that the job on this thread has deferred. Return False without any of these."""
     return bool(deferred.jobs) and defer(job)

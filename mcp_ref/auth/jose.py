@@ -146,7 +146,7 @@ def b64url(data: bytes) -> str:
 
 
 def unb64url(text: str) -> bytes:
-    """Return the bytes of such a text. Strict: each value has one text, so that none can be changed unnoticed.
+    """Return the bytes of a base64url text. Strict: each value has one text, so that none can be changed unnoticed.
 
     Raises ValueError for other characters, padding, a length that cannot be, and bits left over that are not zero.
     """

@@ -260,7 +260,7 @@ def _safe_text(text: str) -> str:
 def _chained(error: BaseException) -> List[BaseException]:
     """Return an exception, and those that its traceback shows beside it."""
     found: List[BaseException] = [error]
-    for one in found:  # which grows meanwhile
+    for one in found:  # the list grows while it is walked
         for more in (one.__cause__, one.__context__, *getattr(one, "exceptions", ())):
             if isinstance(more, BaseException) and len(found) < _MOST_CHAINED and not any(more is old for old in found):
                 found.append(more)

@@ -326,7 +326,7 @@ class AskOnce:
         return decision
 
     def forget(self, call: Union[ToolCall, SkillLoad]) -> None:
-        """Ask again about this definition of this tool or skill."""
+        """Forget the approval of this definition of a tool or skill; the user is asked at its next use."""
         with self._lock:
             self.approved.discard(approval_key(call))
 

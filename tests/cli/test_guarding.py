@@ -109,7 +109,7 @@ def test_options_that_do_not_go_together(options, why, file, capsys):
 
 
 @pytest.mark.parametrize("options, why", [
-    (["--tls-key", PEM], "--tls-key is the key of --tls-cert FILE"),
+    (["--tls-key", PEM], "--tls-key belongs to a certificate: give --tls-cert FILE, too"),
     (["--tls-cert", "/nowhere.pem"], "--tls-cert /nowhere.pem cannot be used: "),
     (["--tls-cert", __file__], "cannot be used"),
     (["--tls-cert", PEM, "--tls-key", __file__], "--tls-key %s cannot be used" % __file__),

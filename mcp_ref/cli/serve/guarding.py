@@ -55,7 +55,7 @@ def told(options: Any) -> Dict[str, Any]:
     if given and not options.http:
         raise UsageError("%s is for --http HOST:PORT" % _shown(min(given)))
     if "tls_key" in given and "tls_cert" not in given:
-        raise UsageError("--tls-key is the key of --tls-cert FILE")
+        raise UsageError("--tls-key belongs to a certificate: give --tls-cert FILE, too")
     oauth = sorted(set(given).intersection(_NAMES) - {"token_env"})
     if "token_env" in given and oauth:
         raise UsageError("--token-env is another way than %s: use one of them" % _shown(oauth[0]))

@@ -27,9 +27,9 @@ __all__ = ["END", "Fragment", "OTHER", "START", "WORD", "build", "context", "eve
 Labels = Dict[int, int]                 # set of contexts -> set of positions
 Edge = Tuple[int, int, int]             # from positions, to positions, set of contexts
 
-START = END = 0                         # what stands beside a gap: nothing,
-WORD = 1                                # a word character,
-OTHER = 2                               # another one
+START = END = 0                         # a gap with nothing on this side: the text begins or ends here
+WORD = 1                                # a gap beside a word character
+OTHER = 2                               # a gap beside any other character
 
 
 def context(before: int, after: int, looks: int) -> int:

@@ -100,7 +100,7 @@ class LineSplitter:
         self.held: Optional[Held] = None
         self.holder: Hashable = None
         self._counted = 0  # bytes of it in the account
-        self._crowded = False  # whether there was no room there for this line
+        self._crowded = False  # True if the account had no room for this line
         self._limit = max_message_bytes
         self._size = 0  # bytes of the unfinished line, kept or not
         self._buffer: Optional[BytesIO] = None  # the unfinished line; None: there is none, or it is too long
