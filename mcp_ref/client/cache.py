@@ -88,7 +88,7 @@ LISTS: Dict[str, ListRow] = {
 """Kind of a list, which is the attribute that holds the items of a page -> its row."""
 
 
-class Entry(NamedTuple):
+class CachedAnswer(NamedTuple):
     """An answer and how long it is good for."""
 
     value: Any
@@ -114,14 +114,14 @@ class LruStore:
         """A number that is another one whenever anything here is another."""
         self._capacity = capacity
         self._lock = threading.Lock()
-        self._entries: "OrderedDict[Key, Entry]" = OrderedDict()
+        self._entries: "OrderedDict[Key, CachedAnswer]" = OrderedDict()
         self._size = 0
 
-    def get(self, key: Key) -> Optional[Entry]:
+    def get(self, key: Key) -> Optional[CachedAnswer]:
         """Return the entry of this key, fresh or not; None if there is none."""
         return self._entries.get(key)
 
-    def put(self, key: Key, entry: Entry, version: int) -> None:
+    def put(self, key: Key, entry: CachedAnswer, version: int) -> None:
         """Keep an answer that was asked for at this version, unless a change was announced since."""
         with self._lock:
             if version != self.version:
@@ -231,7 +231,7 @@ class MethodCache:
 
         ``version``: as it was before the answer was asked for; ``size``: as the limits count.
         """
-        entry = Entry(value, deadline.clock() + hints.ttl, hints.given, size)
+        entry = CachedAnswer(value, deadline.clock() + hints.ttl, hints.given, size)
         shared = self._shared
         if shared is not None and hints.scope == PUBLIC:
             self._own.drop(key)

@@ -34,7 +34,7 @@ _LARGEST = 64 * 1024
 """The characters of an answer that is kept, at most."""
 
 
-class Question:
+class CompletionQuestion:
     """A completion that is to be asked for: its params, and the answer if it is known."""
 
     def __init__(
@@ -59,7 +59,7 @@ class CompletionCache:
 
     def ask(
         self, ref: Ref, argument: str, value: str, arguments: Optional[Mapping[str, str]], fresh: bool
-    ) -> Question:
+    ) -> CompletionQuestion:
         """Check the question, and return it with the answer, if that is cached. ``fresh``: True to leave the cache out.
 
         Raises `LocalProtocolError` for what may not be asked, `Busy` if this was asked too often.
@@ -77,9 +77,9 @@ class CompletionCache:
         limits = self._connection.limits
         if answer is None and not self._connection.rate("max_completions_per_second").take():
             raise Busy("more completions than max_completions_per_second (%g)" % limits.max_completions_per_second)
-        return Question(wire, key, self._cache.version(_KINDS), answer)
+        return CompletionQuestion(wire, key, self._cache.version(_KINDS), answer)
 
-    def reader(self, question: Question) -> Callable[[Dict[str, Any]], CompleteResult]:
+    def reader(self, question: CompletionQuestion) -> Callable[[Dict[str, Any]], CompleteResult]:
         """Return the function that makes the message of the answer to a question, and keeps it."""
 
         def read(result: Dict[str, Any]) -> CompleteResult:
@@ -96,7 +96,7 @@ class CompletionCache:
             until, answer = self._kept.get(key, (0.0, None))
             return answer if until > deadline.clock() else None
 
-    def _keep(self, question: Question, answer: CompleteResult) -> None:
+    def _keep(self, question: CompletionQuestion, answer: CompleteResult) -> None:
         limits = self._connection.limits
         if sum(map(len, answer.completion.values)) > _LARGEST:
             return

@@ -214,11 +214,11 @@ class HandshakeSubscription(Subscription):
 # -- Without a handshake -----------------------------------------------------------------------
 
 
-class Stream:
+class SubscriptionStream:
     """The stream of one `subscriptions/listen` request, and its outcome."""
 
     def __init__(
-        self, connection: Connection, wanted: ChangeFilter, on_ended: Callable[["Stream"], None]
+        self, connection: Connection, wanted: ChangeFilter, on_ended: Callable[["SubscriptionStream"], None]
     ) -> None:
         self.connection = connection
         self.wanted = wanted
@@ -232,12 +232,12 @@ class Stream:
         """Set by the acknowledgment or the end, whichever comes first."""
 
     @classmethod
-    def of(cls, connection: Connection, id: Any) -> "Optional[Stream]":
+    def of(cls, connection: Connection, id: Any) -> "Optional[SubscriptionStream]":
         """Return the stream that this id names, from the moment it is asked for until it ends; None if there is none.
         """
         pending = connection.table.find(id) if type(id) is int else None
         settle = None if pending is None else pending.settle
-        return settle if isinstance(settle, Stream) else None
+        return settle if isinstance(settle, SubscriptionStream) else None
 
     def send(self) -> None:
         """Send the request."""
@@ -290,7 +290,7 @@ class Listening:
         `_lock`."""
         self._subscriptions: Dict[Subscription, None] = {}
         self._by_uri: Dict[str, Subscription] = {}
-        self._stream: Optional[Stream] = None
+        self._stream: Optional[SubscriptionStream] = None
         self._closed = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._is_given_up = False
@@ -400,11 +400,11 @@ class Listening:
             if fresh is not None and fresh.outcome is not None:
                 self._on_ended(fresh)
 
-    def _open(self, wanted: ChangeFilter) -> Stream:
+    def _open(self, wanted: ChangeFilter) -> SubscriptionStream:
         connection = self._owner.connection
         if self._closed.is_set():
             raise ConnectionLost("the client was closed")
-        stream = Stream(connection, wanted, self._on_ended)
+        stream = SubscriptionStream(connection, wanted, self._on_ended)
         try:
             stream.send()
             stream.wait(connection.limits.request_timeout)
@@ -416,7 +416,7 @@ class Listening:
             connection.counters.note("not told", "the server does not tell of %s" % (missing,))
         return stream
 
-    def _replace(self, fresh: Optional[Stream], before: Optional[Stream]) -> None:
+    def _replace(self, fresh: Optional[SubscriptionStream], before: Optional[SubscriptionStream]) -> None:
         """Have one stream take the place of another; the cache is told of which lists it tells."""
         with self._lock:
             if before is None or before.outcome is not None:
@@ -433,7 +433,7 @@ class Listening:
         """True if a notification of STREAMED is for callbacks: it names a stream of ours, and is no acknowledgment."""
         meta = params.get("_meta")
         id = meta.get(SUBSCRIPTION) if isinstance(meta, dict) else None
-        stream = Stream.of(connection, id)
+        stream = SubscriptionStream.of(connection, id)
         if stream is None:
             connection.counters.note("notification of no stream", "%s names %.80r" % (method, id))
             return False
@@ -457,12 +457,12 @@ class Listening:
         """
         lost = ConnectionLost("the server ends it: %.200s" % reason)
         pending = connection.table.find(id)
-        if pending is None or Stream.of(connection, id) is None or not connection.table.fail(id, lost):
+        if pending is None or SubscriptionStream.of(connection, id) is None or not connection.table.fail(id, lost):
             return False
         connection.abandon(pending)
         return True
 
-    def _on_ended(self, stream: Stream) -> None:
+    def _on_ended(self, stream: SubscriptionStream) -> None:
         """Note that a stream has ended; if it is the one that is needed, another one takes its place."""
         with self._lock:
             if stream is not self._stream or stream.is_missed or not self._needs_stream():

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..wiretrace import Trace
 
 
-class Outcome:
+class CallOutcome:
     """The outcome of one of the calls: ``value``, or the ``error`` it raised."""
 
     value: Any = None
@@ -49,14 +49,14 @@ class Outcome:
 
 def in_parallel(
     what: str, calls: Mapping[str, Callable[[], Any]], seconds: float, quick: Collection[str] = ()
-) -> Dict[str, Outcome]:
+) -> Dict[str, CallOutcome]:
     """Make these calls at the same time, each on a thread, and wait until all are over. Returns the outcomes by name.
 
     A call that takes longer than ``seconds`` has a `RequestTimeout`, and goes on without its outcome being used. A
     single call is made on the calling thread, and so is each that is ``quick``, or that no thread can be started for as
     the interpreter is going down.
     """
-    outcomes = {name: Outcome() for name in calls}
+    outcomes = {name: CallOutcome() for name in calls}
     threads = {}
     for name, call in calls.items():
         if len(calls) == 1 or name in quick:
@@ -70,19 +70,19 @@ def in_parallel(
     for name, thread in threads.items():
         thread.join(end.left())
         if thread.is_alive():
-            late = outcomes[name] = Outcome()
+            late = outcomes[name] = CallOutcome()
             late.error = RequestTimeout("%s: %s took longer than %g seconds" % (name, what, seconds))
     return outcomes
 
 
-def _run(call: Callable[[], Any], outcome: Outcome) -> None:
+def _run(call: Callable[[], Any], outcome: CallOutcome) -> None:
     try:
         outcome.value = call()
     except BaseException as error:
         outcome.error = error
 
 
-def values(outcomes: Mapping[str, Outcome]) -> Tuple[Dict[str, Any], Dict[str, BaseException]]:
+def values(outcomes: Mapping[str, CallOutcome]) -> Tuple[Dict[str, Any], Dict[str, BaseException]]:
     """Return the values of those that succeeded and the errors of the others, by name."""
     good = {name: outcome.value for name, outcome in outcomes.items() if outcome.error is None}
     return good, {name: outcome.error for name, outcome in outcomes.items() if outcome.error is not None}

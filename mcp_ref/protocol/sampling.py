@@ -1,8 +1,8 @@
 """The rules of a sampling request and of its result [.. client/sampling §Creating Messages].
 
 The same rules bind the server before it sends and the client when it receives: both parties validate
-message content [.. client/sampling §Security Considerations] SHOULD. A rule that is broken is a `Fault`: the path
-of the member, what is wrong, the clause. The server raises it, the client answers -32602 with it.
+message content [.. client/sampling §Security Considerations] SHOULD. A rule that is broken is a `SamplingFault`: the
+path of the member, what is wrong, the clause. The server raises it, the client answers -32602 with it.
 
 ==================  ========================================================================================
 what                must be
@@ -68,7 +68,7 @@ BLOCKS: Dict[Type[Model], Tuple[str, str]] = {
 """Class of a block -> its type, and the feature of the revisions that have it."""
 
 
-class Fault(NamedTuple):
+class SamplingFault(NamedTuple):
     """A rule that a message breaks: the path, what is wrong, and the clause."""
 
     path: str
@@ -92,7 +92,7 @@ class Fault(NamedTuple):
 
 def sending_faults(
     params: CreateMessageRequestParams, revision: Revision, capabilities: Mapping[str, Any]
-) -> Iterator[Fault]:
+) -> Iterator[SamplingFault]:
     """Yield the faults of a request that we are to send, annotations out of range among them."""
     yield from request_faults(params, revision, capabilities)
     for number, message in enumerate(params.messages):
@@ -101,7 +101,7 @@ def sending_faults(
 
 def request_faults(
     params: CreateMessageRequestParams, revision: Revision, capabilities: Mapping[str, Any]
-) -> Iterator[Fault]:
+) -> Iterator[SamplingFault]:
     """Yield the faults of a request; ``capabilities`` are the client's, as on the wire."""
     yield from _capability_faults(params, revision, capabilities)
     yield from _parameter_faults(params)
@@ -116,64 +116,65 @@ def tool_rounds(messages: Sequence[SamplingMessage]) -> int:
 
 def _capability_faults(
     params: CreateMessageRequestParams, revision: Revision, capabilities: Mapping[str, Any]
-) -> Iterator[Fault]:
+) -> Iterator[SamplingFault]:
     """Yield a capability that is needed and missing [.. client/sampling §Capabilities]
     [2025-11-25.. client/sampling §Tools in Sampling] MUST NOT
     [2025-11-25.. schema.json §CreateMessageRequestParams] MUST."""
     offered = "tools" if params.tools is not None else "toolChoice" if params.tool_choice is not None else ""
     if not has(capabilities, "sampling"):
-        yield Fault("messages", "the client did not declare the capability sampling", CAPABILITIES, "sampling")
+        yield SamplingFault("messages", "the client did not declare the capability sampling", CAPABILITIES, "sampling")
     elif not revision.sampling_tools:
         if offered:
-            yield Fault(offered, "revision %s has no tools in sampling; leave them out" % revision, CREATING)
+            yield SamplingFault(offered, "revision %s has no tools in sampling; leave them out" % revision, CREATING)
     elif (offered or _tells_of_tools(params.messages)) and not has(capabilities, "sampling.tools"):
         text = "the client did not declare the capability sampling.tools; ask without tools"
-        yield Fault(offered or "messages", text, TOOLS, "sampling.tools")
+        yield SamplingFault(offered or "messages", text, TOOLS, "sampling.tools")
     if params.include_context not in NO_CONTEXT and revision.sampling_context_capability:
         if not has(capabilities, "sampling.context"):
             text = "%r needs the capability sampling.context, which the client did not declare; leave it out"
-            yield Fault("includeContext", text % params.include_context, CAPABILITIES, "sampling.context")
+            yield SamplingFault("includeContext", text % params.include_context, CAPABILITIES, "sampling.context")
 
 
 def _tells_of_tools(messages: Sequence[SamplingMessage]) -> bool:
     return any(_some(message.content, (ToolUseContent, ToolResultContent)) for message in messages)
 
 
-def _parameter_faults(params: CreateMessageRequestParams) -> Iterator[Fault]:
+def _parameter_faults(params: CreateMessageRequestParams) -> Iterator[SamplingFault]:
     if type(params.max_tokens) is not int or params.max_tokens < 1:
-        yield Fault("maxTokens", "expected a positive integer, got %s" % _cut(params.max_tokens), CREATING)
+        yield SamplingFault("maxTokens", "expected a positive integer, got %s" % _cut(params.max_tokens), CREATING)
     if params.temperature is not None and not _between(params.temperature, 0, None):
         text = "expected a number that is not negative, got %s" % _cut(params.temperature)
-        yield Fault("temperature", text, CREATING)
+        yield SamplingFault("temperature", text, CREATING)
     if params.include_context not in CONTEXTS:
         text = "expected one of %s, got %s" % (", ".join(CONTEXTS[1:]), _cut(params.include_context))
-        yield Fault("includeContext", text, CREATING)
+        yield SamplingFault("includeContext", text, CREATING)
     if params.stop_sequences is not None and not _are_words(params.stop_sequences):
-        yield Fault("stopSequences", "expected a list of strings, got %s" % _cut(params.stop_sequences), CREATING)
+        text = "expected a list of strings, got %s" % _cut(params.stop_sequences)
+        yield SamplingFault("stopSequences", text, CREATING)
     if params.model_preferences is not None:
         yield from _preference_faults(params.model_preferences)
 
 
-def _preference_faults(preferences: ModelPreferences) -> Iterator[Fault]:
+def _preference_faults(preferences: ModelPreferences) -> Iterator[SamplingFault]:
     """Yield each priority out of range [.. client/sampling §Capability Priorities]."""
     for name, wire in zip(PRIORITIES, ("costPriority", "speedPriority", "intelligencePriority")):
         value = getattr(preferences, name)
         if value is not None and not _between(value, 0, 1):
             text = "expected a number from 0 to 1, got %s" % _cut(value)
-            yield Fault("modelPreferences." + wire, text, PREFERENCES)
+            yield SamplingFault("modelPreferences." + wire, text, PREFERENCES)
 
 
-def _tool_faults(params: CreateMessageRequestParams) -> Iterator[Fault]:
+def _tool_faults(params: CreateMessageRequestParams) -> Iterator[SamplingFault]:
     known = set()
     for number, tool in enumerate(params.tools or ()):
         if tool.name in known:
-            yield Fault("tools[%d].name" % number, "there is a tool %s already" % shown(tool.name), TOOLS)
+            yield SamplingFault("tools[%d].name" % number, "there is a tool %s already" % shown(tool.name), TOOLS)
         known.add(tool.name)
     mode = tool_mode(params)
     if mode not in MODES:
-        yield Fault("toolChoice.mode", "expected one of %s, got %s" % (", ".join(MODES), _cut(mode)), CHOICE)
+        yield SamplingFault("toolChoice.mode", "expected one of %s, got %s" % (", ".join(MODES), _cut(mode)), CHOICE)
     if mode == "required" and not known:
-        yield Fault("toolChoice", "a tool is required, and there is none in tools", CHOICE)
+        yield SamplingFault("toolChoice", "a tool is required, and there is none in tools", CHOICE)
 
 
 def tool_mode(params: CreateMessageRequestParams) -> str:
@@ -185,17 +186,17 @@ def tool_mode(params: CreateMessageRequestParams) -> str:
 # -- The messages ------------------------------------------------------------------------------
 
 
-def message_faults(messages: Sequence[SamplingMessage], revision: Revision) -> Iterator[Fault]:
+def message_faults(messages: Sequence[SamplingMessage], revision: Revision) -> Iterator[SamplingFault]:
     """Yield the faults of a conversation."""
     for number, message in enumerate(messages):
         path = "messages[%d]" % number
         if message.role not in ROLES:
-            yield Fault(path + ".role", 'expected "user" or "assistant", got %s' % _cut(message.role), MESSAGES)
+            yield SamplingFault(path + ".role", 'expected "user" or "assistant", got %s' % _cut(message.role), MESSAGES)
         yield from _content_faults(path + ".content", message.content, revision)
     yield from balance_faults(messages)
 
 
-def balance_faults(messages: Sequence[SamplingMessage]) -> Iterator[Fault]:
+def balance_faults(messages: Sequence[SamplingMessage]) -> Iterator[SamplingFault]:
     """Yield tool use without its results, and results without their tool use.
 
     [2025-11-25.. client/sampling §Tool Use and Result Balance] MUST: the message after a tool use is one of the user's
@@ -207,11 +208,13 @@ def balance_faults(messages: Sequence[SamplingMessage]) -> Iterator[Fault]:
         results = _some(message.content, ToolResultContent)
         uses = _some(message.content, ToolUseContent)
         if results and message.role != "user":
-            yield Fault(path + ".role", "tool results are the user's, not the %s's" % _cut(message.role), ROLE_RULE)
+            text = "tool results are the user's, not the %s's"
+            yield SamplingFault(path + ".role", text % _cut(message.role), ROLE_RULE)
         if uses and message.role != "assistant":
-            yield Fault(path + ".role", "tool use is the assistant's, not the %s's" % _cut(message.role), ROLE_RULE)
+            text = "tool use is the assistant's, not the %s's"
+            yield SamplingFault(path + ".role", text % _cut(message.role), ROLE_RULE)
         if results and len(results) < len(blocks(message.content)):
-            yield Fault(path + ".content", "tool results mixed with other content", ONLY_RESULTS)
+            yield SamplingFault(path + ".content", "tool results mixed with other content", ONLY_RESULTS)
         yield from _answer_faults(path, waiting, results)
         yield from _repeated(path + ".content", "a tool use", [use.id for use in uses])
         waiting = [use.id for use in uses]
@@ -219,7 +222,7 @@ def balance_faults(messages: Sequence[SamplingMessage]) -> Iterator[Fault]:
         yield _missing("messages[%d]" % len(messages), waiting)
 
 
-def _answer_faults(path: str, waiting: Sequence[str], results: List[Any]) -> Iterator[Fault]:
+def _answer_faults(path: str, waiting: Sequence[str], results: List[Any]) -> Iterator[SamplingFault]:
     """Yield the differences between the results in one message and the tool use before it
     [2025-11-25.. schema.json §ToolResultContent] MUST."""
     answered = [result.tool_use_id for result in results]
@@ -229,47 +232,49 @@ def _answer_faults(path: str, waiting: Sequence[str], results: List[Any]) -> Ite
     foreign = set(answered).difference(waiting)
     if foreign:
         id = next(id for id in answered if id in foreign)
-        yield Fault(path + ".content", "tool result for %s, no tool use of the message before" % _cut(id), BALANCE)
+        text = "tool result for %s, no tool use of the message before"
+        yield SamplingFault(path + ".content", text % _cut(id), BALANCE)
     yield from _repeated(path + ".content", "a tool result", answered)
 
 
-def _missing(path: str, ids: Sequence[str]) -> Fault:
+def _missing(path: str, ids: Sequence[str]) -> SamplingFault:
     """Return the fault in the words of the page's example [2025-11-25 client/sampling §Error Handling]."""
-    return Fault(path, "tool result missing in request, for %s" % ", ".join(_cut(id) for id in ids[:5]), BALANCE)
+    shown_ids = ", ".join(_cut(id) for id in ids[:5])
+    return SamplingFault(path, "tool result missing in request, for %s" % shown_ids, BALANCE)
 
 
-def _repeated(path: str, what: str, ids: List[str]) -> Iterator[Fault]:
+def _repeated(path: str, what: str, ids: List[str]) -> Iterator[SamplingFault]:
     seen = set()
     for id in ids:
         if id in seen:
-            yield Fault(path, "the id %s of %s comes twice" % (_cut(id), what), BALANCE)
+            yield SamplingFault(path, "the id %s of %s comes twice" % (_cut(id), what), BALANCE)
             return
         seen.add(id)
 
 
-def _content_faults(path: str, content: Any, revision: Revision) -> Iterator[Fault]:
+def _content_faults(path: str, content: Any, revision: Revision) -> Iterator[SamplingFault]:
     several = isinstance(content, (list, tuple))
     if several and len(content) != 1 and not revision.sampling_arrays:
-        yield Fault(path, "a message has one block in revision %s, not %d" % (revision, len(content)), MESSAGES)
+        yield SamplingFault(path, "a message has one block in revision %s, not %d" % (revision, len(content)), MESSAGES)
     for number, block in enumerate(blocks(content)):
         yield from _block_faults("%s[%d]" % (path, number) if several else path, block, revision)
 
 
-def _block_faults(path: str, block: Any, revision: Revision) -> Iterator[Fault]:
+def _block_faults(path: str, block: Any, revision: Revision) -> Iterator[SamplingFault]:
     word, feature = BLOCKS.get(type(block), ("", ""))
     if not word:
-        yield Fault(path, "a %s cannot be part of a sampling message" % type(block).__name__, MESSAGES)
+        yield SamplingFault(path, "a %s cannot be part of a sampling message" % type(block).__name__, MESSAGES)
     elif feature and not getattr(revision, feature):
-        yield Fault(path, "revision %s has no %s in sampling" % (revision, word), MESSAGES)
+        yield SamplingFault(path, "revision %s has no %s in sampling" % (revision, word), MESSAGES)
     if word == "text" and not isinstance(block.text, str):
-        yield Fault(path + ".text", "expected a string, got %s" % _cut(block.text), MESSAGES)
+        yield SamplingFault(path + ".text", "expected a string, got %s" % _cut(block.text), MESSAGES)
     yield from _media_faults(path, block)
     if isinstance(block, ToolResultContent):
         for number, inner in enumerate(block.content):
             yield from _media_faults("%s.content[%d]" % (path, number), inner)
 
 
-def _media_faults(path: str, block: Any) -> Iterator[Fault]:
+def _media_faults(path: str, block: Any) -> Iterator[SamplingFault]:
     """Yield the faults of an image or a sound: its type, its base64.
 
     Reading: the MIME type of an image begins with ``image/``, that of a sound with ``audio/``, as in the page's
@@ -281,14 +286,14 @@ def _media_faults(path: str, block: Any) -> Iterator[Fault]:
         check_base64(path + ".data", block.data)
     except (TypeError, ValueError) as error:
         where, _, text = str(error).partition(": ")
-        yield Fault(where, text, MESSAGES)
+        yield SamplingFault(where, text, MESSAGES)
     mime = block.mime_type
     if not isinstance(mime, str) or not is_mime_type(mime) or mime.partition("/")[0].lower() != block.type:
         text = "expected a MIME type %s/..., got %s" % (block.type, _cut(mime))
-        yield Fault(path + ".mimeType", text, MESSAGES)
+        yield SamplingFault(path + ".mimeType", text, MESSAGES)
 
 
-def annotation_faults(path: str, content: Any) -> Iterator[Fault]:
+def annotation_faults(path: str, content: Any) -> Iterator[SamplingFault]:
     """Yield annotations of any block that may not be sent; those of a peer are taken as they are."""
     several = isinstance(content, (list, tuple))
     for number, block in enumerate(blocks(content)):
@@ -299,7 +304,7 @@ def annotation_faults(path: str, content: Any) -> Iterator[Fault]:
                 check_annotations(place + ".annotations", given)
             except (TypeError, ValueError) as error:
                 where, _, text = str(error).partition(": ")
-                yield Fault(where, text, ANNOTATIONS)
+                yield SamplingFault(where, text, ANNOTATIONS)
         if isinstance(block, ToolResultContent):
             yield from annotation_faults(place + ".content", list(block.content))
 
@@ -309,28 +314,28 @@ def annotation_faults(path: str, content: Any) -> Iterator[Fault]:
 
 def result_faults(
     result: CreateMessageResult, params: CreateMessageRequestParams, revision: Revision
-) -> Iterator[Fault]:
+) -> Iterator[SamplingFault]:
     """Yield the faults of the answer to this request.
 
     Reading: the role of what a model writes is ``assistant``. A model may try to use tools that it was not offered;
     then the server answers with an error.
     """
     if result.role != "assistant":
-        yield Fault("role", 'expected "assistant", got %s' % _cut(result.role), CREATING)
+        yield SamplingFault("role", 'expected "assistant", got %s' % _cut(result.role), CREATING)
     model: Any = result.model
     if not isinstance(model, str):
-        yield Fault("model", "expected the name of the model, got %s" % _cut(model), CREATING)
+        yield SamplingFault("model", "expected the name of the model, got %s" % _cut(model), CREATING)
     yield from _content_faults("content", result.content, revision)
     if _some(result.content, ToolResultContent):
-        yield Fault("content", "tool results are the server's to give", ROLE_RULE)
+        yield SamplingFault("content", "tool results are the server's to give", ROLE_RULE)
     uses = tool_uses(result)
     if uses and not params.tools:
-        yield Fault("content", "tool use, where no tools were offered", TOOLS)
+        yield SamplingFault("content", "tool use, where no tools were offered", TOOLS)
     elif uses and tool_mode(params) == "none":
-        yield Fault("content", "tool use, though toolChoice is none", CHOICE)
+        yield SamplingFault("content", "tool use, though toolChoice is none", CHOICE)
     yield from _repeated("content", "a tool use", [use.id for use in uses])
     if result.stop_reason == "toolUse" and not uses:
-        yield Fault("stopReason", "toolUse, and there is no tool use in content", CREATING)
+        yield SamplingFault("stopReason", "toolUse, and there is no tool use in content", CREATING)
 
 
 def tool_uses(result: CreateMessageResult) -> "List[ToolUseContent]":

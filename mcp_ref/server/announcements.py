@@ -14,7 +14,7 @@ from ..jsonrpc import Notification, encode
 from ..methods import LIST_CHANGED
 from ..peer.context import Context
 from ..peer.dispatcher import Connection
-from ..transports.held import Shared
+from ..transports.held import SharedMessage
 
 if TYPE_CHECKING:
     from .interface import ChangeListeners
@@ -93,7 +93,7 @@ def tell_all(connections: Sequence[Connection], method: str, params: Optional[Di
     """Send several clients the same notification, encoded once. Returns the number of clients that it was sent to."""
     if not connections:
         return 0
-    data = Shared(encode(Notification(method, params)))
+    data = SharedMessage(encode(Notification(method, params)))
     return sum(tell(connection, method, params, None, data) for connection in connections)
 
 

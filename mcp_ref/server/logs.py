@@ -28,7 +28,7 @@ from ..methods import LOG_MESSAGE
 from ..peer.context import HANDLED, Context, Route, params_reader
 from ..peer.dispatcher import Connection
 from ..revisions import Revision
-from ..transports.held import Shared
+from ..transports.held import SharedMessage
 from .announcements import tell
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _encoded(level: str, data: Any, logger: Optional[str]) -> Callable[[], bytes
 
     def encoded() -> bytes:
         if not made:
-            made.append(Shared(encode(Notification(LOG_MESSAGE, _params(level, data, logger)))))
+            made.append(SharedMessage(encode(Notification(LOG_MESSAGE, _params(level, data, logger)))))
         return made[0]
 
     return encoded

@@ -22,7 +22,7 @@ over all its sessions and connections; else, and where all show the same secret 
 connection. A quarter of the room is for peers that hold up to SMALL bytes: a few who hold much cannot keep all others
 out. A peer that holds nothing may have one thing that is larger than ``max_held_bytes_per_peer``, such as a long reply.
 
-A message to many (`Shared`) is one piece of memory, however many wait for it, and is counted so.
+A message to many (`SharedMessage`) is one piece of memory, however many wait for it, and is counted so.
 
 Bodies of HTTP requests have an account of their own, `mcp_ref.http11.server.body_budget`.
 """
@@ -38,7 +38,7 @@ SLOT = 64
 """The bytes that a place in a queue costs, whatever stands in it."""
 
 
-class Shared(bytes):
+class SharedMessage(bytes):
     """A message that goes to many peers."""
 
     __slots__ = ()
@@ -61,7 +61,7 @@ class Held:
         self._most_of_one = limits.max_held_bytes_per_peer
         self._peers: Dict[Hashable, int] = {}
         self._places: Dict[int, int] = {}
-        """The number of queues in which a `Shared` message waits, by its `id`: nothing else has that id meanwhile."""
+        """The number of queues in which a `SharedMessage` waits, by its `id`: nothing else has that id meanwhile."""
         self._lock = threading.Lock()
 
     def take(self, peer: Hashable, size: int, what: str, spare: bool = False) -> bool:
@@ -124,20 +124,20 @@ class Held:
 
     def queue(self, peer: Hashable, message: bytes, what: str, spare: bool = False) -> bool:
         """Count a message that is put into a queue, as `take`."""
-        if type(message) is not Shared:
+        if type(message) is not SharedMessage:
             return self.take(peer, SLOT + len(message), what, spare)
         if not self.take(peer, SLOT, what, spare):
             return False
         with self._lock:
             places = self._places[id(message)] = self._places.get(id(message), 0) + 1
             if places == 1:
-                self._peers[Shared] = self._peers.get(Shared, 0) + len(message)
+                self._peers[SharedMessage] = self._peers.get(SharedMessage, 0) + len(message)
                 self.total += len(message)
         return True
 
     def unqueue(self, peer: Hashable, message: bytes) -> None:
         """Count no more a message that was taken out of a queue, as `free`."""
-        if type(message) is not Shared:
+        if type(message) is not SharedMessage:
             self.free(peer, SLOT + len(message))
             return
         with self._lock:
@@ -146,7 +146,7 @@ class Held:
             if places:
                 self._places[id(message)] = places
             else:
-                self._free(Shared, len(message))
+                self._free(SharedMessage, len(message))
 
 
 def peer_of(principal: Any, otherwise: Hashable) -> Hashable:

@@ -19,7 +19,7 @@ from mcp_ref.auth.discover import AuthorizationServer, Discovered
 from mcp_ref.auth.dpop import Prover
 from mcp_ref.auth.urls import checked
 from mcp_ref.errors import AnswerLost, AuthError, DiscoveryFailed, McpError, TokenRefused, Unauthorized
-from mcp_ref.http11.client.connect import Abandoned, Proxy
+from mcp_ref.http11.client.connect import Abandoned, HttpProxy
 from mcp_ref.http11.message import Headers
 from mcp_ref.limits import Limits
 from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, CancelScope, AuthRefusal
@@ -155,7 +155,7 @@ def test_nor_can_it_move_the_cursor_where_a_stream_is_not_resumed() -> None:
 
 
 def test_a_proxy_does_not_show_the_password_for_it() -> None:
-    assert "c2VjcmV0" not in repr(Proxy("proxy.example.com", 8080, "Basic c2VjcmV0"))
+    assert "c2VjcmV0" not in repr(HttpProxy("proxy.example.com", 8080, "Basic c2VjcmV0"))
 
 
 # --- how often a person is asked --------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ def test_a_stream_that_is_torn_down_is_left_by_the_transport_too() -> None:
 
 def test_a_user_who_gives_up_waiting_leaves_no_stream() -> None:
     with Streams() as scene:
-        stream_class: Any = scene.client.listening.__class__.__init__.__globals__["Stream"]
+        stream_class: Any = scene.client.listening.__class__.__init__.__globals__["SubscriptionStream"]
         waiting = stream_class.wait
 
         def interrupted(self: Any, timeout: Any) -> None:

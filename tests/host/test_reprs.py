@@ -8,7 +8,7 @@ from mcp_ref.host import HostTool, ToolCall
 from mcp_ref.host.member import Launch, ServerEntry
 from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import Headers, HttpRequest
-from mcp_ref.http11.server.request_parser import Head
+from mcp_ref.http11.server.request_parser import RequestHead
 from mcp_ref.messages.content import ImageContent, TextContent
 from mcp_ref.messages.tools import CallToolResult, Tool
 from mcp_ref.streamable.server.call import Answer
@@ -26,7 +26,7 @@ HEADERS = Headers([("Authorization", "Bearer " + SECRET)])
     (ServerEntry(["npx", SECRET], NAMED, "/tmp"), "API_KEY"),
     (ServerEntry(["npx"], None, None), "npx"),
     (HttpRequest("POST", "/mcp", HEADERS, SECRET.encode(), "key=" + SECRET), "authorization"),
-    (Head("GET", "/messages?sessionId=" + SECRET, "HTTP/1.1", HEADERS, 0, False, False), "/messages"),
+    (RequestHead("GET", "/messages?sessionId=" + SECRET, "HTTP/1.1", HEADERS, 0, False, False), "/messages"),
     (server_url("https://h.example/mcp?key=" + SECRET), "https://h.example/mcp"),
     (Answer(200, [("Mcp-Session-Id", SECRET)], None), "Mcp-Session-Id"),
 ], ids=lambda value: type(value).__name__)

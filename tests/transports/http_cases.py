@@ -5,14 +5,14 @@ is not: the server must refuse it, and end the connection, without being told th
 """
 from typing import Callable, List, NamedTuple, Tuple
 
-from mcp_ref.http11.server.request_parser import Head
+from mcp_ref.http11.server.request_parser import RequestHead
 from mcp_ref.http11.server.responses import Refused
 from mcp_ref.limits import Limits
 
 LIMITS = Limits(max_message_bytes=1000, max_request_line_bytes=100, max_header_bytes=600, max_header_fields=10)
 
 
-def told(read: Callable[[bytes], Head], block: bytes) -> Tuple[object, ...]:
+def told(read: Callable[[bytes], RequestHead], block: bytes) -> Tuple[object, ...]:
     """All that a head says, or how it is refused."""
     try:
         head = read(block)

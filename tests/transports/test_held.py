@@ -23,7 +23,7 @@ from mcp_ref.streamable.server.authenticate import OneToken
 from mcp_ref.streamable.server.reply_stream import EventId, Replay, ReplyStream
 from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.base import Transport
-from mcp_ref.transports.held import SLOT, SMALL, Held, Shared, peer_of
+from mcp_ref.transports.held import SLOT, SMALL, Held, SharedMessage, peer_of
 from mcp_ref.transports.lines.sockets import connect_socket
 from mcp_ref.transports.lines.stream import LineSplitter
 from tests.support.http_exchange import Web, exchange, opening, request
@@ -83,7 +83,7 @@ def test_what_can_be_done_without_has_half_of_the_room() -> None:
 
 
 def test_a_message_to_many_is_counted_once() -> None:
-    held, message = account(), Shared(b"m" * 10_000)
+    held, message = account(), SharedMessage(b"m" * 10_000)
     assert all(held.queue(number, message, "x") for number in range(100))
     assert held.total == 10_000 + 100 * SLOT
     for number in range(100):
@@ -110,7 +110,7 @@ def test_who_is_one_peer() -> None:
 
 
 def test_the_account_is_right_after_many_threads() -> None:
-    held, message = account(10 ** 9, 10 ** 9), Shared(b"m" * 100)
+    held, message = account(10 ** 9, 10 ** 9), SharedMessage(b"m" * 100)
 
     def work(number: int) -> None:
         for _ in range(2000):

@@ -15,7 +15,7 @@ from mcp_ref.errors import ConnectFailed, McpError
 from mcp_ref.limits import Limits
 from mcp_ref.transports.lines.fds import Wake
 from mcp_ref.transports.lines.process import ChildReader
-from mcp_ref.transports.lines.stderr import EachLine, Lines, PrefixWriter, Stderr, printable, receiver
+from mcp_ref.transports.lines.stderr import EachLine, TextLineSplitter, PrefixWriter, Stderr, printable, receiver
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.support.sides import in_thread
@@ -43,7 +43,7 @@ NOISY = [sys.executable, "-c", SERVER]
 def lines_of(*chunks: bytes, longest: int = 100) -> List[str]:
     """What is told of these bytes."""
     told: List[str] = []
-    lines = Lines(longest, told.append)
+    lines = TextLineSplitter(longest, told.append)
     for chunk in chunks:
         lines.feed(chunk)
     lines.finish()
@@ -84,7 +84,7 @@ def test_the_last_words_of_a_child_are_waited_for() -> None:
 
 def test_a_long_line_is_cut_once_and_holds_no_memory() -> None:
     told: List[str] = []
-    lines = Lines(10, told.append)
+    lines = TextLineSplitter(10, told.append)
     for _ in range(1000):
         lines.feed(b"x" * 1000)
         assert len(lines._rest) <= 11

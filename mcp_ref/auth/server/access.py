@@ -2,8 +2,8 @@
 
 A verifier turns the text of a token into an `AccessToken`; the resource server checks what every token has to pass
 (audience, expiry, scopes) and makes a `Principal` of it. Neither keeps the token itself. A `ScopePolicy` says which
-scopes a message needs: those of everything, those of its method, and those of the one thing that it names. `Refusals`
-makes the answers to requests without a good token, or with one that does not allow enough.
+scopes a message needs: those of everything, those of its method, and those of the one thing that it names.
+`AccessRefusals` makes the answers to requests without a good token, or with one that does not allow enough.
 
 >>> policy = ScopePolicy(["files:read"], {"tools/call:delete": "files:write", "resources/subscribe": ["files:watch"]})
 >>> policy.scopes_for([("tools/call", {"name": "delete"})])
@@ -346,7 +346,7 @@ def _checked(key: str) -> str:
     return key
 
 
-class Refusals:
+class AccessRefusals:
     """The refusals of one server. ``schemes``: those of Authorization that it takes, such as ``Bearer``;
     ``document_url``: the address of its document; ``everything``: the scopes that all requests need."""
 

@@ -82,7 +82,7 @@ from ..discover import AuthorizationServer, metadata_of
 from ..dpop import ALGORITHMS, ProofChecker
 from ..fetch import Fetcher
 from ..urls import canonical, checked, origin, resource_metadata_urls, split
-from .access import AccessToken, Asked, Principal, Refusals, ScopePolicy, Scopes, Verify, checked_scopes
+from .access import AccessToken, Asked, Principal, AccessRefusals, ScopePolicy, Scopes, Verify, checked_scopes
 
 
 class ResourceServer(Guard):
@@ -165,8 +165,8 @@ class ResourceServer(Guard):
         """The document of the resource [RFC 9728 §2]."""
         self._pages = WellKnownPages(self.resource, self.document, metadata if publish_server_metadata else None)
         schemes = ("DPoP",) if dpop == "required" else ("Bearer", "DPoP") if dpop else ("Bearer",)
-        self._refusals = Refusals(schemes, self._pages.document_url, self._needs.everything, realm,
-                                  limits.max_token_bytes)
+        self._refusals = AccessRefusals(schemes, self._pages.document_url, self._needs.everything, realm,
+                                        limits.max_token_bytes)
 
     # The interface of a guard, called by endpoints
 
@@ -360,7 +360,7 @@ class ServerMetadata:
         if self._now() >= self._due:
             self._renew()
         if self._found is None:
-            raise AuthError("its metadata are being fetched, or could not be")
+            raise AuthError("its metadata are being fetched, or could not be fetched; try again later")
         return self._found
 
     def _renew(self) -> None:

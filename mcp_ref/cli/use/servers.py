@@ -35,7 +35,7 @@ from .values import Typed, pairs_of, read_words, settled, texts_of
 _BELOW = "\n      "
 
 
-class Listed(NamedTuple):
+class ServerList(NamedTuple):
     """A list that a server offers."""
 
     member: str
@@ -57,20 +57,20 @@ def _tool_schemas(tool: Any) -> Dict[str, Any]:
     return {title: schema for title, schema in found.items() if schema is not None}
 
 
-LISTS: Dict[str, Tuple[Listed, ...]] = {
+LISTS: Dict[str, Tuple[ServerList, ...]] = {
     "tools": (
-        Listed("tools", "tools", lambda client: client.tools(),
-               signature, lambda item: item.description, _BELOW, _tool_schemas),
+        ServerList("tools", "tools", lambda client: client.tools(),
+                   signature, lambda item: item.description, _BELOW, _tool_schemas),
     ),
     "resources": (
-        Listed("resources", "resources", lambda client: client.resources(),
-               lambda item: one_line(item.uri), lambda item: item.description or item.name),
-        Listed("resourceTemplates", "templates", lambda client: client.resource_templates(),
-               lambda item: one_line(item.uri_template), lambda item: item.description or item.name),
+        ServerList("resources", "resources", lambda client: client.resources(),
+                   lambda item: one_line(item.uri), lambda item: item.description or item.name),
+        ServerList("resourceTemplates", "templates", lambda client: client.resource_templates(),
+                   lambda item: one_line(item.uri_template), lambda item: item.description or item.name),
     ),
     "prompts": (
-        Listed("prompts", "prompts", lambda client: client.prompts(),
-               prompt_signature, lambda item: item.description, _BELOW),
+        ServerList("prompts", "prompts", lambda client: client.prompts(),
+                   prompt_signature, lambda item: item.description, _BELOW),
     ),
 }
 
@@ -88,7 +88,7 @@ def _list(options: Any) -> int:
     return DONE
 
 
-def _show_item(listed: Listed, item: Any, whole: bool) -> None:
+def _show_item(listed: ServerList, item: Any, whole: bool) -> None:
     """Print an item and the first line of its description; with ``whole``, all of it and its schemas."""
     head, lines = "  " + listed.head(item), [one_line(line) for line in (listed.about(item) or "").strip().splitlines()]
     if not whole:
@@ -139,13 +139,13 @@ def _capability(name: str, value: Any) -> str:
     return word(name) + (" (%s)" % inside if inside else "")
 
 
-def _count(client: Any, listed: Listed) -> Optional[int]:
+def _count(client: Any, listed: ServerList) -> Optional[int]:
     """Return the number of items; None for a list that the server does not have."""
     found = _found(client, listed)
     return None if isinstance(found, str) else len(found)
 
 
-def _items(client: Any, listed: Listed) -> List[Any]:
+def _items(client: Any, listed: ServerList) -> List[Any]:
     """Return all items; [], with a note on standard error, if the server has no such list."""
     found = _found(client, listed)
     if isinstance(found, str):
@@ -154,7 +154,7 @@ def _items(client: Any, listed: Listed) -> List[Any]:
     return found
 
 
-def _found(client: Any, listed: Listed) -> Union[str, List[Any]]:
+def _found(client: Any, listed: ServerList) -> Union[str, List[Any]]:
     """Return all items, or the reason why the server has no such list."""
     try:
         return list(listed.items(client))

@@ -158,7 +158,7 @@ def server_url_from(base: str, reference: str, whence: str) -> Url:
         raise ConnectFailed("%s an address that cannot be asked: %s" % (whence, error)) from None  # it hides secrets
 
 
-class Proxy(NamedTuple):
+class HttpProxy(NamedTuple):
     """An HTTP proxy; ``credentials`` is the value of Proxy-Authorization, "" for none."""
 
     host: str
@@ -166,10 +166,10 @@ class Proxy(NamedTuple):
     credentials: str
 
     def __repr__(self) -> str:
-        return "Proxy(%r, %d)" % (self.host, self.port)
+        return "HttpProxy(%r, %d)" % (self.host, self.port)
 
 
-def find_proxy(where: Url) -> Optional[Proxy]:
+def find_proxy(where: Url) -> Optional[HttpProxy]:
     """Return the proxy that the environment asks for, or None. Raises `ConnectFailed` if its URL is none."""
     asked = os.name == "nt" or sys.platform == "darwin" or any(name.lower().endswith("_proxy") for name in os.environ)
     if not asked or where.loopback:
@@ -193,7 +193,7 @@ def find_proxy(where: Url) -> Optional[Proxy]:
 
         pair = "%s:%s" % (unquote(parts.username), unquote(parts.password or ""))
         credentials = "Basic " + b64encode(pair.encode("utf-8")).decode("ascii")
-    return Proxy(host, port, credentials)
+    return HttpProxy(host, port, credentials)
 
 
 class Connector:
@@ -275,7 +275,7 @@ class Connector:
                 failure = error
         raise failure
 
-    def _tunnel(self, sock: socket.socket, proxy: Proxy) -> None:
+    def _tunnel(self, sock: socket.socket, proxy: HttpProxy) -> None:
         """Have the proxy connect us through [RFC 9110 §9.3.6]. Raises one of BROKEN."""
         host = "[%s]" % self.where.host if ":" in self.where.host else self.where.host
         whom = "%s:%d" % (host, self.where.port)

@@ -23,7 +23,7 @@ from ...threads import follow
 from ...transports.held import Held
 from ..message import Exchange, HttpRequest, Pairs
 from .body_budget import SMALL, BodyBudget, NoRoom, weight
-from .request_parser import Head, RequestParser
+from .request_parser import RequestHead, RequestParser
 from .responses import LAST_CHUNK, has_body, refusal, reply_head, whole_reply
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ class HttpExchange(Exchange):
     The head that `start` begins is sent with the first piece, or when the handler returns.
     """
 
-    def __init__(self, connection: ClientConnection, head: Head, body: bytes) -> None:
+    def __init__(self, connection: ClientConnection, head: RequestHead, body: bytes) -> None:
         path, _, query = head.target.partition("?")
         super().__init__(HttpRequest(head.method, path, head.headers, body, query, head.version, connection.peer,
                                      connection.secure))

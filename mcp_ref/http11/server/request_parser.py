@@ -53,7 +53,7 @@ _names: Dict[str, str] = {}
 """The field names as they came, and in lower case: checking one again costs more than remembering it."""
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """The head of a request, and what it says about body and connection."""
 
     method: str
@@ -68,7 +68,7 @@ class Head(NamedTuple):
     """True if the client waits for ``100 Continue`` before it sends the body."""
 
     def __repr__(self) -> str:
-        return "Head(%s %s, %r)" % (self.method, self.target.partition("?")[0], self.headers)
+        return "RequestHead(%s %s, %r)" % (self.method, self.target.partition("?")[0], self.headers)
 
 
 class Heads:
@@ -87,9 +87,9 @@ class Heads:
     def forget(self) -> None:
         """Forget the head that it has read last."""
         self._before = self._after = b""
-        self._head: Optional[Head] = None
+        self._head: Optional[RequestHead] = None
 
-    def read(self, block: bytes) -> Head:
+    def read(self, block: bytes) -> RequestHead:
         """Read a head, given without the empty line at its end. Raises `Refused`."""
         same = self._head
         if same is not None and block.startswith(self._before) and block.endswith(self._after):
@@ -102,7 +102,7 @@ class Heads:
                 length = int(text)
                 check_size(length, self._limits)
                 headers = same.headers.having("content-length", text)
-                return Head(same.method, same.target, same.version, headers, length, same.close, same.expects)
+                return RequestHead(same.method, same.target, same.version, headers, length, same.close, same.expects)
         head = parse_head(block, self._limits)
         longest = min(_REMEMBERED, self._limits.max_header_bytes - _MOST_DIGITS)
         usual = _USUAL_LENGTH(block) if len(block) <= longest else None
@@ -116,7 +116,7 @@ def bad(reason: str) -> NoReturn:
     raise Refused(400, reason)
 
 
-def parse_head(block: bytes, limits: Limits = DEFAULT) -> Head:
+def parse_head(block: bytes, limits: Limits = DEFAULT) -> RequestHead:
     """Read a head, given without the empty line at its end. Raises `Refused`."""
     lines = block.decode("latin-1").split("\r\n")
     if block.translate(None, HARMLESS) != b"\r\n" * (len(lines) - 1):
@@ -147,7 +147,7 @@ def parse_head(block: bytes, limits: Limits = DEFAULT) -> Head:
     if "expect" in fields and modern:
         expects = _expectation(fields["expect"])
     headers = Headers.of(fields)
-    return Head(method, target, "HTTP/1.1" if modern else "HTTP/1.0", headers, length, close, expects)
+    return RequestHead(method, target, "HTTP/1.1" if modern else "HTTP/1.0", headers, length, close, expects)
 
 
 def _fields(lines: List[str]) -> Dict[str, List[str]]:
@@ -255,7 +255,7 @@ class RequestParser:
         self._begin()
 
     def _begin(self) -> None:
-        self._head: Optional[Head] = None
+        self._head: Optional[RequestHead] = None
         self._first = b""
         self._sink: Optional[io.BytesIO] = None
         self.missing = 0
@@ -281,7 +281,7 @@ class RequestParser:
         """Take bytes that arrived."""
         self.unread = self.unread + data if self.unread else data
 
-    def next(self) -> Optional[Tuple[Head, bytes]]:
+    def next(self) -> Optional[Tuple[RequestHead, bytes]]:
         """Return the next whole request, head and body, or None until more arrives. Raises `Refused`."""
         head = self._head
         if head is None:

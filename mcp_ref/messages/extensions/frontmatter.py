@@ -91,12 +91,12 @@ def read(text: str) -> Tuple[Dict[str, Any], str]:
             raise FrontMatterError(number, "YAML has no character U+%04X: remove it" % ord(odd.group()))
         if "\t" in line and not line.strip(" \t"):
             raise FrontMatterError(number, "a tab stands in a blank line: remove it")
-    found = _Reader(lines[1:end]).document()
+    found = _FrontMatterReader(lines[1:end]).document()
     rest = re.split("(\r\n|\n|\r)", text, maxsplit=end + 1)
     return found, rest[-1] if len(rest) > 2 * (end + 1) else ""
 
 
-class _Reader:
+class _FrontMatterReader:
     """The lines between the fences, and the place up to which they are read."""
 
     def __init__(self, lines: List[str]) -> None:

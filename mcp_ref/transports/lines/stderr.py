@@ -1,8 +1,8 @@
 """The stderr of a child, line by line: for people, for a function, for the trace.
 
-A child's stderr is where its author writes what goes wrong [..2025-11-25 basic/transports §stdio] MAY. `Lines` takes
-the bytes apart, `Stderr` drains the pipe, and `receiver` makes what `mcp_ref.connect` is given as ``stderr=`` into
-something that takes lines:
+A child's stderr is where its author writes what goes wrong [..2025-11-25 basic/transports §stdio] MAY.
+`TextLineSplitter` takes the bytes apart, `Stderr` drains the pipe, and `receiver` makes what `mcp_ref.connect` is given
+as ``stderr=`` into something that takes lines:
 
 ================  ======================================================================================================
 ``stderr=``       effect on the lines
@@ -50,7 +50,7 @@ StderrSink = Union[str, EachLine, Callable[[bytes], Any], IO[Any]]
 function that gets chunks of bytes; a file that they are written to as they come."""
 
 
-class Lines:
+class TextLineSplitter:
     """A splitter of bytes into lines of text. LF, CR and CRLF end a line; more than ``longest`` bytes are cut."""
 
     def __init__(self, longest: int, tell: Callable[[str], Any]) -> None:
@@ -210,7 +210,7 @@ class Stderr:
         self._keep = max(1, limits.stderr_tail_bytes)
         self._sink = None if isinstance(sink, (str, EachLine)) else _sink(sink)
         tells = ([sink.tell] if isinstance(sink, EachLine) else []) + ([on_line] if on_line is not None else [])
-        self._lines = Lines(limits.max_stderr_line_bytes, Receivers(*tells)) if tells else None
+        self._lines = TextLineSplitter(limits.max_stderr_line_bytes, Receivers(*tells)) if tells else None
         self._thread: Optional[threading.Thread] = None
 
     def start(self, reader: FdReader) -> None:
