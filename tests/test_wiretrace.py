@@ -15,12 +15,13 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.errors import ConnectFailed, ConnectionLost, Rejected
+from mcp_ref.jsontext import JsonError, loads
 from mcp_ref.limits import Limits
 from mcp_ref.transports.base import Received, Transport
 from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import (
-    Event, JsonLinesSink, Trace, TraceError, read, to_file, to_text,
+    LIMITS, Event, JsonLinesSink, Trace, TraceError, from_object, read, to_file, to_text,
 )
 from mcp_ref.wiretrace.text import TextForm, TextSink, shorten
 
@@ -394,6 +395,42 @@ def test_line_that_is_no_event_is_named(line: Any, words: str) -> None:
     assert next(events).text == "a"
     with pytest.raises(TraceError, match="line 2: .*" + words.replace("(", ".")):
         next(events)
+
+
+HEAD = '{"time":1.5,"from":"server","exchange":7,'
+ENDS = ('"kind":"end","complete":true}', '"kind": "response", "status": 200, "fields": [["Age", "1"]]}',
+        '"kind":"stderr","text":"a"}', '"kind":"gap","note":"n"}', '"message":{"id":1,"result":{}}}',
+        '"message": {"id": 1}, "sse": {"id": "a"}}', '"message":[{"id":1}]}', '"message":{},"kind":"message"}',
+        '"kind":"message","raw":"x"}', '"raw":"x"}', '"kind":"close","connection":"b"}', '"trace":1}')
+HEADS = (HEAD, '{"time": 1.5, "from": "server", "exchange": 7, ', '{"time":3,"from":"client","connection":"b",',
+         '{"time":0,"from":"client",', '{"from":"client","time":1,', '{"time":1e1,"from":"client",', '{"time":1,')
+REFUSED = ('"kind":"end","time":2}', '"kind":"end","exchange":7}', '"kind":"end","kind":"end"}', '"kind":"what"}',
+           '"message":{"a":1,"a":2}}', '"message":1}', '"message":{}', '"message":{}}}', '"message":{}]',
+           '"message":{"a":NaN}}', '"message":%s}' % ('[' * 200 + ']' * 200))
+
+
+def read_slowly(line: str) -> Any:
+    """What the usual way says of a line: its event, or nothing."""
+    try:
+        return from_object(loads(line.encode(), LIMITS))
+    except (TraceError, JsonError):
+        return None
+
+
+def read_alone(line: str) -> Any:
+    """What `read` says of a line behind others, which it may remember."""
+    try:
+        *_, event = read([HEADS[0] + ENDS[0], HEADS[3] + ENDS[0], HEADS[0] + ENDS[1], line + "\n"])
+        return event
+    except (TraceError, JsonError):
+        return None
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_lines_that_are_read_quickly_are_read_as_all_others(head: str) -> None:
+    for end in ENDS + REFUSED:
+        assert read_alone(head + end) == read_slowly(head + end), head + end
+    assert all(read_slowly(HEAD + end) is None for end in REFUSED)
 
 
 def test_recording_can_be_shown_as_text(tmp_path: pathlib.Path) -> None:
