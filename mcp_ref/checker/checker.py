@@ -203,7 +203,7 @@ class Checker:
         connection = self._connection(event.connection)
         connection.last_time = event.time
         connection.transport = connection.transport or "streamable-http"
-        exchange = Exchange(event.exchange, connection, event, self.bounds)
+        exchange = Exchange(event.exchange, connection, event)
         connection.exchanges[event.exchange] = exchange
         if connection.transport == "http+sse" and exchange.method == "GET":
             connection.mixed = connection.mixed or connection.default.initialize is not None
@@ -263,10 +263,7 @@ class Checker:
         exchange = self._exchange(event)
         if exchange is None:
             return
-        status = event.more.get("status")
-        exchange.status = status if type(status) is int else None
-        exchange.answer_fields = observed.pairs_of(event)
-        exchange.answered = event.time
+        exchange.answer(event)
         if exchange.revision is None and not exchange.session.mixed:
             exchange.revision = exchange.session.revision
         self._judge(rules.RESPONSE, exchange.request.method if exchange.request else "", self._revision_of(exchange),
@@ -297,10 +294,7 @@ class Checker:
         exchange = seen.exchange
         self._judge(rules.SSE_EVENT, seen.message.method if seen.message else "", self._revision_of(exchange), seen,
                     exchange.connection)
-        exchange.events.append(seen)
-        exchange.event_count += 1
-        exchange.last_id = exchange.last_id if seen.id is None else seen.id
-        exchange.retry = exchange.retry if seen.retry is None else seen.retry
+        exchange.stream_on(seen)
 
     def _end(self, event: Event) -> None:
         exchange = self._exchange(event)
@@ -355,12 +349,7 @@ class Checker:
         connection.revision = message.revision or connection.revision
         self._trace.revision = message.revision or self._trace.revision
         if exchange is not None:
-            if message.sender == CLIENT:
-                exchange.sent.append(message)
-                exchange.revision = message.revision or exchange.revision
-            else:
-                exchange.received.append(message)
-                exchange.received_count += 1
+            exchange.carry(message)
         if not replayed:
             self._said(message)
         if message.sse is not None and exchange is not None and (batch is None or batch[0] == batch[1] - 1):

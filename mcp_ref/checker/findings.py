@@ -97,8 +97,10 @@ class RuleTally(NamedTuple):
     """The reasons why it could not be told, each once."""
 
 
-_Table = Tuple[List[Tuple[Callable[[Any], Verdict], List[int], Rule]], Tuple[Callable[[Any], None], ...]]
-"""The rules to be asked, each with its function and its count, and the functions of observers."""
+_Asked = List[Tuple[Callable[[Any], Verdict], List[int], Rule]]
+_Table = Tuple[List[Tuple[Optional[rules.Given], _Asked]], Tuple[Callable[[Any], None], ...]]
+"""The rules to be asked, each with its function and its count, by what has to be given; and the functions of observers.
+"""
 _NEVER = (0,)
 
 
@@ -114,6 +116,7 @@ class Verdicts:
         self.fresh: List[Finding] = []
         """The findings since the list was replaced, kept or not."""
         self._rules = list(rules.load().values())
+        self._order = {row.id: place for place, row in enumerate(self._rules)}
         self._tables: Dict[Tuple[str, str, Optional[int], bool, int], _Table] = {}
         self._kept: Dict[Tuple[str, str], int] = {}
         self._faults: Dict[Tuple[str, str], Dict[str, int]] = {}
@@ -160,36 +163,49 @@ class Verdicts:
         table = self._tables.get(key)
         if table is None:
             table = self._tables[key] = self._table(*key)
-        broken: List[Finding] = []
-        places: List[List[Any]] = []
-        for decide, judged, row in table[0]:
-            verdict = decide(subject)
-            if verdict is None:
+        broken: List[Tuple[Rule, Any]] = []
+        for given, asked in table[0]:
+            if given is not None and not given(subject):
                 continue
-            if verdict is KEPT:
-                judged[0] += 1
-            elif isinstance(verdict, CannotTell):
-                reasons = self._unsure.setdefault(row.id, {})
-                if len(reasons) < self._bounds.findings:
-                    reasons[verdict.missing] = None
-            else:
-                judged[0] += 1
-                for each in verdict if isinstance(verdict, list) else [verdict]:
-                    made = each if isinstance(each, Broken) else Broken(str(each))
-                    broken.append(self._finding(row, made, subject, where, connection))
-                    places.append(self._places(
-                        broken[-1], made.at or subject if isinstance(subject, Connection) else subject))
+            for decide, judged, row in asked:
+                verdict = decide(subject)
+                if verdict is None:
+                    continue
+                if verdict is KEPT:
+                    judged[0] += 1
+                elif isinstance(verdict, CannotTell):
+                    reasons = self._unsure.setdefault(row.id, {})
+                    if len(reasons) < self._bounds.findings:
+                        reasons[verdict.missing] = None
+                else:
+                    judged[0] += 1
+                    broken.append((row, verdict))
+        found: List[Finding] = []
+        places: List[List[Any]] = []
+        for row, verdict in sorted(broken, key=self._place) if broken else ():
+            for each in verdict if isinstance(verdict, list) else [verdict]:
+                made = each if isinstance(each, Broken) else Broken(str(each))
+                found.append(self._finding(row, made, subject, where, connection))
+                places.append(self._places(
+                    found[-1], made.at or subject if isinstance(subject, Connection) else subject))
         for note in table[1]:
             note(subject)
-        if broken:
-            self._add(broken, places)
+        if found:
+            self._add(found, places)
+
+    def _place(self, broken: Tuple[Rule, Any]) -> int:
+        """Return the place of a rule among all."""
+        return self._order[broken[0].id]
 
     def _table(self, moment: str, method: str, rank: Optional[int], beside: bool, seen: int) -> _Table:
         known = not method or bool(known_since(method)) or method in ADDED
         if not known and len(self._tables) > self._bounds.entries:
             self._tables.clear()  # a peer that makes up methods
         asked, notes = _asked(moment, method if known else "unknown", rank, beside, seen, self._recorded, self._binding)
-        return [(row.decide, self._judged.setdefault(row.id, [0]), row) for row in asked], notes
+        table: Dict[Optional[rules.Given], _Asked] = {}
+        for row in asked:
+            table.setdefault(row.given, []).append((row.decide, self._judged.setdefault(row.id, [0]), row))
+        return list(table.items()), notes
 
     @staticmethod
     def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:

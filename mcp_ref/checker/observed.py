@@ -27,6 +27,8 @@ META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 META_TASK = "io.modelcontextprotocol/related-task"
 
 _EMPTY: Dict[str, Any] = {}
+_NOTHING: Deque[Any] = deque()
+"""What an exchange has of what most have none of; never changed."""
 
 
 def id_key(id: Any) -> Tuple[str, Any]:
@@ -191,7 +193,7 @@ class SseEvent:
 class Exchange:
     """An HTTP request and its response."""
 
-    def __init__(self, number: int, connection: "Connection", event: Event, bounds: Bounds) -> None:
+    def __init__(self, number: int, connection: "Connection", event: Event) -> None:
         self.number = number
         self.connection = connection
         self.session: Session = connection.default
@@ -204,21 +206,30 @@ class Exchange:
         """Scheme and authority of the server; "" if not recorded."""
         self.fields = pairs_of(event)
         """The header fields of the request, in order."""
+        # Rules ask for header fields thirty times for each exchange: so there is no function between
+        self.header = by_name(self.fields).get  # type: ignore[method-assign, assignment]
+        self.answer_header = _EMPTY.get  # type: ignore[method-assign, assignment]
         self.sent: List[Message] = []
         """The messages that the client has sent in it."""
+        self.request: Optional[Message] = None
+        """The first request that was sent in it."""
         self.sent_body: Optional[Event] = None
         """The body of the request, if it is no message."""
         self.status: Optional[int] = None
         self.answer_fields: List[Tuple[str, str]] = []
         """The header fields of the response, in order."""
+        self.media_type = ""
+        """The media type of the response, in lower case, without parameters; "" if there is none."""
+        self.stream = False
+        """True if the response is a stream of events."""
         self.answered: Optional[float] = None
         """When the head of the response was seen."""
         self.answer_body: Optional[Event] = None
         """The body of the response, if it is no message."""
-        self.received: Deque[Message] = deque(maxlen=bounds.messages)
+        self.received: Deque[Message] = _NOTHING
         """The last messages that the server has sent in it."""
         self.received_count = 0
-        self.events: Deque[SseEvent] = deque(maxlen=bounds.messages)
+        self.events: Deque[SseEvent] = _NOTHING
         """The last SSE events."""
         self.event_count = 0
         self.retry: Optional[int] = None
@@ -234,42 +245,46 @@ class Exchange:
         """The revision in force: that of the message that was sent, or that of the session."""
         self.notes: Dict[str, Any] = {}
         """Notes of rules about the exchange."""
-        self._named: Optional[Dict[str, str]] = None
-        self._media: Optional[Tuple[List[Tuple[str, str]], str]] = None
-        self._answer_named: Optional[Tuple[List[Tuple[str, str]], Dict[str, str]]] = None
 
     def header(self, name: str) -> Optional[str]:
         """Return the value of a header field of the request (lower-case name); several are joined by commas."""
-        if self._named is None:
-            self._named = by_name(self.fields)
-        return self._named.get(name)
+        raise NotImplementedError
 
     def answer_header(self, name: str) -> Optional[str]:
         """Return the value of a header field of the response (lower-case name); several are joined by commas."""
-        if self._answer_named is None or self._answer_named[0] is not self.answer_fields:
-            self._answer_named = self.answer_fields, by_name(self.answer_fields)
-        return self._answer_named[1].get(name)
+        raise NotImplementedError
 
-    @property
-    def request(self) -> Optional[Message]:
-        """The first request that was sent in it."""
-        for each in self.sent:
-            if each.kind == REQUEST:
-                return each
-        return None
+    def answer(self, event: Event) -> None:
+        """Take the head of the response."""
+        status = event.more.get("status")
+        self.status = status if type(status) is int else None
+        self.answer_fields = pairs_of(event)
+        self.answer_header = by_name(self.answer_fields).get  # type: ignore[method-assign, assignment]
+        self.media_type = (self.answer_header("content-type") or "").partition(";")[0].strip().lower()
+        self.stream = self.media_type == "text/event-stream"
+        self.answered = event.time
 
-    @property
-    def media_type(self) -> str:
-        """The media type of the response, in lower case, without parameters; "" if there is none."""
-        if self._media is None or self._media[0] is not self.answer_fields:
-            kind = (self.answer_header("content-type") or "").partition(";")[0].strip().lower()
-            self._media = self.answer_fields, kind
-        return self._media[1]
+    def carry(self, message: Message) -> None:
+        """Take a message that is sent in it."""
+        if message.sender == CLIENT:
+            self.sent.append(message)
+            if self.request is None and message.kind == REQUEST:
+                self.request = message
+            self.revision = message.revision or self.revision
+        else:
+            if not self.received_count:
+                self.received = deque(maxlen=self.connection.bounds.messages)
+            self.received.append(message)
+            self.received_count += 1
 
-    @property
-    def stream(self) -> bool:
-        """True if the response is a stream of events."""
-        return self.media_type == "text/event-stream"
+    def stream_on(self, event: SseEvent) -> None:
+        """Take an SSE event of the response."""
+        if not self.event_count:
+            self.events = deque(maxlen=self.connection.bounds.messages)
+        self.events.append(event)
+        self.event_count += 1
+        self.last_id = self.last_id if event.id is None else event.id
+        self.retry = self.retry if event.retry is None else event.retry
 
     @property
     def is_mcp(self) -> bool:
@@ -286,7 +301,10 @@ def pairs_of(event: Event) -> List[Tuple[str, str]]:
 
 def by_name(fields: List[Tuple[str, str]]) -> Dict[str, str]:
     """Return the values of header fields by their names in lower case; several of a name are joined by commas."""
-    found: Dict[str, str] = {}
+    found = {name.lower(): value for name, value in fields}
+    if len(found) == len(fields):
+        return found
+    found.clear()
     for name, value in fields:
         name = name.lower()
         found[name] = "%s, %s" % (found[name], value) if name in found else value

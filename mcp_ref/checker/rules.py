@@ -54,7 +54,8 @@ A page also has the table UNDECIDED: the ids of binding requirements that nobody
 its reason.
 
 Most rules have nothing to say about most messages. ``when`` names circumstances (CIRCUMSTANCES) without which a rule
-returns None, so that it need not be asked: what is asked is looked up in one table.
+returns None, so that it need not be asked: what is asked is looked up in one table. ``given`` is a function that has to
+return something true of the subject for that; it is asked once for all rules that have it.
 
 An observer (`observe`) judges nothing: it notes what rules need later. Observers run after the rules of the same
 moment.
@@ -130,6 +131,9 @@ class Happening(NamedTuple):
         return self.connection.default
 
 
+Given = Callable[[Any], Any]
+
+
 class Rule(NamedTuple):
     """A row."""
 
@@ -169,6 +173,8 @@ class Rule(NamedTuple):
     exchange follows from that, unless it is about another member."""
     when: int
     """The bits of CIRCUMSTANCES without which it says nothing."""
+    given: Optional[Given]
+    """A function of the subject: where what it returns is false, the rule says nothing."""
 
     @property
     def binds(self) -> bool:
@@ -204,7 +210,7 @@ def rule(
     method: Union[None, str, Tuple[str, ...]] = None, party: str = "", follows: Union[str, Tuple[str, ...]] = (),
     needs: str = "", reading: str = "", disagree: str = "", row: Optional[Requirement] = None,
     always: bool = False, provoked: Union[str, Tuple[str, ...]] = (), beside: bool = False, spoils: bool = False,
-    when: str = "",
+    when: str = "", given: Optional[Given] = None,
 ) -> Callable[[Decide], Decide]:
     """Declare the decorated function as the rule of a requirement; see the module.
 
@@ -213,8 +219,8 @@ def rule(
     between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a
     client that falls back from one to another. ``provoked``: what the other party breaks in both traces of the scene.
     ``beside``: ask it only about HTTP beside the endpoint. ``spoils``: what else is wrong with such a message follows
-    from it. ``when``: names of CIRCUMSTANCES, with blanks between. Raises ValueError for an id that is not in the list
-    or was declared before, for an unknown moment, and if no party can be told.
+    from it. ``when``: names of CIRCUMSTANCES, with blanks between. ``given``: see the module. Raises ValueError for an
+    id that is not in the list or was declared before, for an unknown moment, and if no party can be told.
     """
     requirement = row or requirements().get(id)
     if requirement is None or any(each not in requirements() for each in also):
@@ -241,7 +247,8 @@ def rule(
         RULES[id] = Rule(
             id, also, requirement, moments, (method,) if isinstance(method, str) else method, bound, decide, text,
             scene, (follows,) if isinstance(follows, str) else follows, frozenset(needs.split()), ranks, reading,
-            disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside, spoils, bits)
+            disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside, spoils, bits,
+            given)
         return decide
 
     return declare
