@@ -404,6 +404,7 @@ class Checker:
                 message.method = message.request.method
                 connection.answered[asker][key] = message.request
         if message.method == "notifications/cancelled" and kind in (observed.REQUEST, observed.NOTIFICATION):
+            connection.cancelled = True
             key = self._key(message, message.params.get("requestId"))
             if own is not None and own.method == "subscriptions/listen" and id_key(own.id) == key[0]:
                 message.request = own  # another client may have one with this id

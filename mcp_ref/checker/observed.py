@@ -41,7 +41,7 @@ class Message:
 
     __slots__ = ("index", "event", "time", "sender", "kind", "data", "id", "method", "params", "result", "error",
                  "request", "answer", "answered", "again", "reused", "pending", "cancelled", "revision", "session",
-                 "connection", "exchange", "sse", "batch", "notes", "meta", "line")
+                 "connection", "exchange", "sse", "batch", "notes", "meta", "line", "unlike")
 
     def __init__(self, index: int, event: Event, data: Any, connection: "Connection") -> None:
         self.index = index
@@ -89,6 +89,8 @@ class Message:
         """Members ``id``, ``event`` and ``retry`` of the SSE event that carries it; None if none does."""
         self.batch: Optional[Tuple[int, int]] = None
         """The position in a batch, from 0, and the number of messages in it; None outside of batches."""
+        self.unlike = False
+        """True for a request over HTTP whose header fields are more than a plain copy of what they repeat."""
         self.notes: Dict[str, Any] = {}
         """Notes of rules about the message."""
         for name in ("params", "result", "error"):
@@ -334,6 +336,8 @@ class Shared(_Stateful):
         super().__init__()
         self.revision: Optional[Revision] = None
         """The last revision in force for a message of any connection; None if none was known."""
+        self.guarded = False
+        """True once anything was seen that may be of authorization."""
 
 
 def content(data: Any) -> int:
@@ -405,6 +409,8 @@ class Connection(_Stateful):
         """The session with an id that was opened last."""
         self.mixed = False
         """True once a second handshake without session id was seen: several clients share what has no id."""
+        self.cancelled = False
+        """True once `notifications/cancelled` was seen."""
         self.live = 0
         """The number of sessions with an id that were opened and have not ended."""
         self.revision: Optional[Revision] = None

@@ -77,15 +77,48 @@ OF_METHODS = frozenset((REQUEST, NOTIFICATION, RESULT, ERROR, ASKED, ANSWERED, O
 """The moments that are narrowed by a method."""
 MOMENTS = (*_OF_MESSAGES, HEAD, RESPONSE, END, SSE_EVENT, PROCESS, STDERR, FINISH)
 
-CIRCUMSTANCES: Dict[str, int] = {
-    name: 1 << place for place, name in enumerate(("http", "pipe", "client", "server", "refused", "token", "unposted"))}
-"""The names for ``when``, with a bit each. Of a `Message`: ``http``, it or its request is of an HTTP exchange;
-``pipe``, the transport is stdio; ``client``, ``server``, the sender. Of an `Exchange`: ``refused``, the status is 401
-or 403, or there is a challenge; ``token``, the request has the field Authorization; ``unposted``, its method is not
-POST. What does not apply to a subject is true."""
-_HTTP, _PIPE, _CLIENT, _SERVER, _REFUSED, _TOKEN, _UNPOSTED = CIRCUMSTANCES.values()
-_OF_EXCHANGE = _HTTP | _PIPE | _CLIENT | _SERVER
-_OF_MESSAGE = _REFUSED | _TOKEN | _UNPOSTED
+CIRCUMSTANCES: Dict[str, int] = {name: 1 << place for place, name in enumerate((
+    "http", "pipe", "client", "server", "meta", "progress", "task", "brings", "cancelled", "unlike",
+    "refused", "token", "unposted", "guarded", "origin", "cursor", "stream", "unasked"))}
+"""The names for ``when``, with a bit each. What does not apply to a subject is true.
+
+===============  ================================================================================================
+of a `Message`   what is true
+===============  ================================================================================================
+``http``         it or its request is of an HTTP exchange
+``pipe``         the transport is stdio
+``client``       the client has sent it
+``server``       the server has sent it
+``meta``         it has a ``_meta`` with something in it
+``progress``     it has a progress token in ``_meta``, or is a notification
+``task``         it is no result, or one that may be a task or say that one was made
+``brings``       it is no request, or one with answers to what the server has asked
+``cancelled``    a notification of the connection has cancelled something, or tried to
+``unlike``       it is no response, or the header fields of its request are more than a plain copy of the body
+===============  ================================================================================================
+
+==================  =============================================================================================
+of an `Exchange`    what is true
+==================  =============================================================================================
+``refused``         the status is 401 or 403, or there is a challenge
+``token``           the request has the field Authorization
+``unposted``        its method is not POST
+``guarded``         it carries no message of the client, or something of authorization was seen in the trace: a field
+                    Authorization, a challenge, a status 401 or 403, a query, or a body that is no message
+``origin``          the request has the field Origin
+``cursor``          the request has the field Last-Event-ID
+``stream``          the response is a stream of events
+``unasked``         it carries no request of the client
+==================  =============================================================================================
+"""
+(_HTTP, _PIPE, _CLIENT, _SERVER, _META, _PROGRESS, _TASK, _BRINGS, _CANCELLED, _UNLIKE,
+ _REFUSED, _TOKEN, _UNPOSTED, _GUARDED, _ORIGIN, _CURSOR, _STREAM, _UNASKED) = CIRCUMSTANCES.values()
+_OF_EXCHANGE = _REFUSED - 1
+_OF_MESSAGE = sum(CIRCUMSTANCES.values()) - _OF_EXCHANGE
+_NOT_OF_KIND = {
+    REQUEST: _TASK | _UNLIKE, NOTIFICATION: _PROGRESS | _TASK | _BRINGS | _UNLIKE, RESULT: _BRINGS,
+    ERROR: _TASK | _BRINGS, ODD: _TASK | _BRINGS | _UNLIKE, NOISE: _TASK | _BRINGS | _UNLIKE}
+"""What is true of a message for its kind alone, because it does not apply."""
 
 SENDER = "sender"
 """The party of a rule that binds both: the sender of the message."""
@@ -294,19 +327,50 @@ def _bits(when: str) -> int:
 def circumstances(subject: Any) -> int:
     """Return the bits of CIRCUMSTANCES that are true of a subject."""
     kind = type(subject)
-    if kind is Message:
-        sender, request = subject.sender, subject.request
-        seen = _OF_MESSAGE | (_CLIENT if sender == CLIENT else _SERVER if sender == SERVER else 0)
-        if subject.exchange is not None or request is not None and request.exchange is not None:
-            seen |= _HTTP
-        return seen | _PIPE if subject.connection.transport == "stdio" else seen
-    if kind is Exchange:
-        seen = _OF_EXCHANGE
-        if subject.method != "POST":
-            seen |= _UNPOSTED
-        if subject.header("authorization") is not None:
-            seen |= _TOKEN
-        if subject.status in (401, 403) or subject.answer_header("www-authenticate") is not None:
-            seen |= _REFUSED
-        return seen
-    return -1
+    return _of_message(subject) if kind is Message else _of_exchange(subject) if kind is Exchange else -1
+
+
+def _of_message(message: Message) -> int:
+    sender, request, connection = message.sender, message.request, message.connection
+    seen = _OF_MESSAGE | _NOT_OF_KIND[message.kind] | (
+        _CLIENT if sender == CLIENT else _SERVER if sender == SERVER else 0)
+    if connection.transport == "stdio":
+        seen |= _PIPE
+    if message.exchange is not None or request is not None and request.exchange is not None:
+        seen |= _HTTP
+    if message.meta:
+        seen |= _META | _PROGRESS if "progressToken" in message.meta else _META
+    if connection.cancelled:
+        seen |= _CANCELLED
+    if message.kind == REQUEST:
+        if "inputResponses" in message.params:
+            seen |= _BRINGS
+    elif request is None or request.unlike:
+        seen |= _UNLIKE
+    if message.kind == RESULT and ("taskId" in message.result or "task" in message.result or (
+            message.result.get("resultType", "complete") != "complete")):
+        seen |= _TASK
+    return seen
+
+
+def _of_exchange(exchange: Exchange) -> int:
+    seen, header, trace = _OF_EXCHANGE, exchange.header, exchange.connection.trace
+    if exchange.method != "POST":
+        seen |= _UNPOSTED
+    if exchange.stream:
+        seen |= _STREAM
+    if exchange.request is None:
+        seen |= _UNASKED
+    if header("origin") is not None:
+        seen |= _ORIGIN
+    if header("last-event-id") is not None:
+        seen |= _CURSOR
+    if header("authorization") is not None:
+        seen |= _TOKEN
+        trace.guarded = True
+    if exchange.status in (401, 403) or exchange.answer_header("www-authenticate") is not None:
+        seen |= _REFUSED
+        trace.guarded = True
+    if exchange.query or exchange.sent_body is not None:
+        trace.guarded = True
+    return seen | _GUARDED if trace.guarded or not exchange.sent else seen

@@ -134,7 +134,7 @@ def names_servers(exchange: Exchange) -> Verdict:
     return Broken("no authorization server is named", "authorization_servers")
 
 
-@rule("auth.no-offline-access", on=(RESPONSE, END), needs="http", scene="""
+@rule("auth.no-offline-access", on=(RESPONSE, END), when="guarded", needs="http", scene="""
     on http 2026-07-28
     C [3] #1 tools/list {}
   + S [3] 401 {"WWW-Authenticate": "Bearer scope=\\"a\\""}

@@ -145,7 +145,7 @@ def handles_failure(exchange: Exchange) -> Verdict:
     return "the same registration %d times" % MOST_REPEATS if same and seen.count + 1 == MOST_REPEATS else None
 
 
-@observe(on=RESPONSE)
+@observe(on=RESPONSE, when="guarded")
 def note_rejection(exchange: Exchange) -> None:
     """Count refusals of the same registration."""
     if not registration(exchange) or exchange.status is None:

@@ -45,7 +45,7 @@ def _is_issued(flow: Flow, value: str) -> bool:
 
 # How a client sends its token
 
-@rule("auth.bearer-header", "auth.token-handling", on=RESPONSE, needs="http", scene=server("2025-11-25")
+@rule("auth.bearer-header", "auth.token-handling", on=RESPONSE, when="guarded", needs="http", scene=server("2025-11-25")
       + exchanges(TRADES) + """
   + C [9 %s] #2 tools/list {}
   - C [9 X-Api-Token=***0000000a] #2 tools/list {}
@@ -68,7 +68,7 @@ def sent_as_bearer(exchange: Exchange) -> Verdict:
     return KEPT if token_of(exchange) is not None else None
 
 
-@rule("auth.no-token-in-query", on=RESPONSE, needs="http", scene="""
+@rule("auth.no-token-in-query", on=RESPONSE, when="guarded", needs="http", scene="""
     on http 2025-11-25 nosession
     C [2 Authorization="Bearer ***0000000a"] #1 tools/list {}
     S [2] #1 {"tools": []}
@@ -102,7 +102,7 @@ def _session_of(exchange: Exchange) -> Tuple[str, str]:
     return exchange.path, named or ""
 
 
-@rule("auth.every-request", on=RESPONSE, needs="http", scene="""
+@rule("auth.every-request", on=RESPONSE, when="guarded", needs="http", scene="""
     on http 2025-11-25
     C [3 Authorization="Bearer ***0000000a"] #1 tools/list {}
     S [3] #1 {"tools": []}
@@ -133,7 +133,7 @@ def _opens(exchange: Exchange) -> bool:
     return bool(exchange.sent) and exchange.sent[0].method in ("initialize", "server/discover")
 
 
-@observe(on=RESPONSE)
+@observe(on=RESPONSE, when="guarded")
 def note_used(exchange: Exchange) -> None:
     """Note that a request with a token was served; a refusal ends that."""
     used, key = exchange.connection.state(Used).since, _session_of(exchange)
@@ -373,7 +373,7 @@ def _step(exchange: Exchange) -> Optional[Step]:
     return known
 
 
-@observe(on=RESPONSE)
+@observe(on=RESPONSE, when="guarded")
 def note_step(exchange: Exchange) -> None:
     """Note a request for which scopes do not suffice; one that is served is forgotten."""
     steps = exchange.connection.state(Steps).known

@@ -199,7 +199,8 @@ def _silent(connection: Connection) -> Verdict:
                        for each in connection.pending[party].values()) else None
 
 
-@rule("cancel.no-response", on=(RESULT, ERROR, FINISH), party=SERVER, follows="cancel.no-further-messages",
+@rule("cancel.no-response", on=(RESULT, ERROR, FINISH),
+      when="cancelled", party=SERVER, follows="cancel.no-further-messages",
       reading="a response more than %d seconds after the cancellation was not under way; that a request could not be "
               "cancelled is not known" % LATENCY, scene="""
     on stdio 2025-06-18
@@ -218,7 +219,7 @@ def no_response(subject: Any) -> Verdict:
     return Broken(verdict, party=subject.sender) if isinstance(verdict, str) else verdict
 
 
-@rule("cancel.no-further-messages", on=(RESULT, ERROR, NOTIFICATION, FINISH),
+@rule("cancel.no-further-messages", on=(RESULT, ERROR, NOTIFICATION, FINISH), when="cancelled",
       reading="a message more than %d seconds after the cancellation was not under way" % LATENCY, scene="""
     on stdio 2026-07-28
     C #5 tools/call {"name": "slow", "arguments": {}, "_meta": {"progressToken": "p"}}
@@ -254,7 +255,7 @@ def _survives(subject: Any, why: str) -> Verdict:
     return Broken("the server exited with %s after it" % shown(subject.event.more.get("code")), at=invalid.message)
 
 
-@rule("cancel.ignore-unknown", on=(PROCESS, RESULT), party=SERVER, needs="process",
+@rule("cancel.ignore-unknown", on=(PROCESS, RESULT), when="cancelled", party=SERVER, needs="process",
       provoked="cancel.same-direction", scene="""
     on stdio 2025-06-18
     C notifications/cancelled {"requestId": 99}
@@ -267,7 +268,8 @@ def ignore_unknown(subject: Any) -> Verdict:
     return _survives(subject, "unknown")
 
 
-@rule("cancel.ignore-completed", "cancel.race", on=(PROCESS, RESULT), party=SERVER, needs="process", scene="""
+@rule("cancel.ignore-completed", "cancel.race", on=(PROCESS, RESULT),
+      when="cancelled", party=SERVER, needs="process", scene="""
     on stdio 2025-06-18
     C #1 tools/call {"name": "quick", "arguments": {}}
     S #1 {"content": []}
@@ -281,7 +283,7 @@ def ignore_completed(subject: Any) -> Verdict:
     return _survives(subject, "completed")
 
 
-@rule("cancel.ignore-malformed", on=(PROCESS, RESULT), party=SERVER, needs="process",
+@rule("cancel.ignore-malformed", on=(PROCESS, RESULT), when="cancelled", party=SERVER, needs="process",
       provoked="schema.params", scene="""
     on stdio 2025-06-18
     C notifications/cancelled {"requestId": {}}

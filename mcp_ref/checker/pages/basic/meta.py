@@ -91,19 +91,19 @@ _KEY = """
 """
 
 
-@rule("meta.prefix-labels", on=(REQUEST, NOTIFICATION, RESULT), scene=_KEY % "com..example/x")
+@rule("meta.prefix-labels", on=(REQUEST, NOTIFICATION, RESULT), given=_wrong, scene=_KEY % "com..example/x")
 def prefix_labels(message: Message) -> Verdict:
     """The prefix of a key of ``_meta`` is made of labels with dots between, and ends with the only slash."""
     return _judged(message, "prefix")
 
 
-@rule("meta.prefix-label-chars", on=(REQUEST, NOTIFICATION, RESULT), scene=_KEY % "1com.example_/x")
+@rule("meta.prefix-label-chars", on=(REQUEST, NOTIFICATION, RESULT), given=_wrong, scene=_KEY % "1com.example_/x")
 def prefix_label_chars(message: Message) -> Verdict:
     """A label in a key of ``_meta`` begins with a letter, ends with a letter or digit, and may have hyphens between."""
     return _judged(message, "label")
 
 
-@rule("meta.name-alnum-ends", on=(REQUEST, NOTIFICATION, RESULT), scene=_KEY % "com.example/_x")
+@rule("meta.name-alnum-ends", on=(REQUEST, NOTIFICATION, RESULT), given=_wrong, scene=_KEY % "com.example/_x")
 def name_alnum_ends(message: Message) -> Verdict:
     """The name in a key of ``_meta`` is empty, or begins and ends with a letter or digit."""
     return _judged(message, "name")
@@ -306,7 +306,7 @@ def _is_traced(key: str, value: str) -> bool:
     return all(form.match(each.strip(" \t")) for each in value.split(",") if each.strip(" \t"))
 
 
-@rule("meta.trace-context", on=(REQUEST, NOTIFICATION, RESULT), scene="""
+@rule("meta.trace-context", on=(REQUEST, NOTIFICATION, RESULT), when="meta", scene="""
     on stdio 2026-07-28
   + C #1 tools/list {"_meta": {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"}}
   - C #1 tools/list {"_meta": {"traceparent": "abc"}}
@@ -350,7 +350,7 @@ def no_prior_requests(message: Message) -> Verdict:
         message.connection) else CannotTell("whether the server is of a revision without handshake")
 
 
-@observe(on=(REQUEST, RESULT))
+@observe(on=(REQUEST, RESULT), when="meta")
 def remember_name(message: Message) -> None:
     """Note that a party has named itself."""
     key = META_CLIENT if message.kind == REQUEST else META_SERVER

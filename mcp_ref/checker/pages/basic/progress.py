@@ -50,7 +50,7 @@ def _is_token(value: Any) -> bool:
     return type(value) in (str, int)
 
 
-@rule("progress.token-type", on=(REQUEST, NOTIFICATION), scene="""
+@rule("progress.token-type", on=(REQUEST, NOTIFICATION), when="progress", scene="""
     on stdio 2025-06-18
   + C #1 tools/call {"name": "slow", "_meta": {"progressToken": 1}}
   - C #1 tools/call {"name": "slow", "_meta": {"progressToken": true}}
@@ -127,7 +127,7 @@ def stops(message: Message) -> Verdict:
     return KEPT if request.answer is None else "the request #%s was answered before" % request.id
 
 
-@rule("progress.token-unique", on=REQUEST, follows="progress.token-type", scene="""
+@rule("progress.token-unique", on=REQUEST, when="progress", follows="progress.token-type", scene="""
     on stdio 2025-06-18
     C #1 tools/call {"name": "slow", "_meta": {"progressToken": 1}}
   + C #2 tools/call {"name": "slow", "_meta": {"progressToken": 2}}
@@ -173,14 +173,14 @@ def flooded(message: Message, rates: "Forgetful[Any, Tuple[float, int]]", key: A
     return "%d notifications in a second" % (FLOOD + 1) if count == FLOOD else KEPT
 
 
-@observe(on=RESULT)
+@observe(on=RESULT, when="task")
 def remember_task(message: Message) -> None:
     """Note that a request has become a task, whose progress goes on."""
     if message.request is not None and isinstance(message.result.get("task"), dict):
         message.request.notes["task"] = True
 
 
-@observe(on=REQUEST)
+@observe(on=REQUEST, when="progress")
 def remember_token(message: Message) -> None:
     """Note the token of a request."""
     token = message.meta.get("progressToken")

@@ -63,7 +63,7 @@ def capability_init(message: Message) -> Verdict:
     return declared_by_client(message, "roots")
 
 
-@rule("roots.capability-per-request", on=REQUEST, party=CLIENT, scene="""
+@rule("roots.capability-per-request", on=REQUEST, when="brings", party=CLIENT, scene="""
     on stdio 2026-07-28 client={"roots": {}}
     C #1 tools/call {"name": "a", "arguments": {}}
     S #1 {"resultType": "input_required", "requestState": "s", "inputRequests": {"r": {"method": "roots/list"}}}
@@ -118,7 +118,7 @@ def _told(quiet: Message) -> Verdict:
     return Broken("the list differs from the one before, and nothing was told", "result.roots", at=quiet)
 
 
-@rule("roots.file-uri", on=(RESULT, REQUEST), when="client", party=CLIENT, scene="""
+@rule("roots.file-uri", on=(RESULT, REQUEST), when="client brings", party=CLIENT, scene="""
     on stdio 2025-06-18
     S #1 roots/list
   + C #1 {"roots": [{"uri": "file:///project"}]}
@@ -136,7 +136,7 @@ def file_uri(message: Message) -> Verdict:
     return verdict
 
 
-@rule("roots.validate-uris", on=(RESULT, REQUEST), when="client", party=CLIENT, scene="""
+@rule("roots.validate-uris", on=(RESULT, REQUEST), when="client brings", party=CLIENT, scene="""
     on stdio 2025-06-18
     S #1 roots/list
   + C #1 {"roots": [{"uri": "file:///project"}]}

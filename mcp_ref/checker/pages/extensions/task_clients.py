@@ -164,7 +164,7 @@ def not_so(message: Message) -> Verdict:
     return Broken("the request #%s has become a task" % short(request.id), "params.requestId")
 
 
-@observe(on="result", method="tools/call")
+@observe(on="result", method="tools/call", when="task")
 def become(message: Message) -> None:
     """Note on a request that it has become a task."""
     if is_created(message) and message.request is not None:

@@ -45,7 +45,7 @@ def scene(text: str) -> str:
     return text % WORDS
 
 
-@rule("tasks-ext.no-task-for-undeclared", on=RESULT, scene=scene("""
+@rule("tasks-ext.no-task-for-undeclared", on=RESULT, when="task", scene=scene("""
   + %(on)s
   - %(none)s
     %(created)s
@@ -68,7 +68,7 @@ def _looks_like_task(result: Mapping[str, Any]) -> bool:
         isinstance(result.get(name), kind) for name, kind in _FIELDS.items())
 
 
-@rule("tasks-ext.result-type-task-on-create", on=RESULT, method=CALL_TOOL, scene=scene("""
+@rule("tasks-ext.result-type-task-on-create", on=RESULT, when="task", method=CALL_TOOL, scene=scene("""
     %(on)s
     C #1 %(call)s
   + S #1 {"resultType": "task", "status": "working", %(task)s}
@@ -85,7 +85,7 @@ def typed(message: Message) -> Verdict:
         "result.resultType")
 
 
-@rule("tasks-ext.result-type-task-only-on-create", on=RESULT,
+@rule("tasks-ext.result-type-task-only-on-create", on=RESULT, when="task",
       follows=("tasks-ext.get-result-type-complete", "tasks-ext.update-result-type-complete",
                "tasks-ext.cancel-result-type-complete"),
       reading="a request that cannot become a task has no result that creates one", scene=scene("""
@@ -157,7 +157,7 @@ def missing(message: Message) -> Verdict:
     return Broken("the error does not name the extension", "error.data.requiredCapabilities")
 
 
-@rule("tasks-ext.mrtr-before-create-result", on=RESULT, method=CALL_TOOL,
+@rule("tasks-ext.mrtr-before-create-result", on=RESULT, when="task", method=CALL_TOOL,
       reading="a task that comes with the questions or the state of a result that wants input has left them open",
       scene=scene("""
     %(on)s
@@ -236,7 +236,7 @@ def _counts(ids: List[str]) -> bool:
     return all(one[0] == next[0] and next[1] == one[1] + 1 for one, next in zip(found, found[1:]))
 
 
-@rule("tasks-ext.id-unguessable", on=RESULT, method=CALL_TOOL,
+@rule("tasks-ext.id-unguessable", on=RESULT, when="task", method=CALL_TOOL,
       reading="an id of less than %d characters, and three ids in a row that count, can be guessed" % _SHORT,
       scene=scene("""
     %(on)s

@@ -167,7 +167,7 @@ def is_lost(message: Message) -> bool:
 # What messages change, after the rules were asked about them
 
 
-@observe(on=RESULT)
+@observe(on=RESULT, when="task")
 def create(message: Message) -> None:
     """Note a task that a result has created."""
     if not is_created(message) or message.request is None or message.method in METHODS:

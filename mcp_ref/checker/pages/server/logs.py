@@ -172,7 +172,7 @@ def validate_fields(message: Message) -> Verdict:
     return KEPT
 
 
-@observe(on=REQUEST)
+@observe(on=REQUEST, when="meta")
 def remember_level(message: Message) -> None:
     """Note a request that has named a level."""
     if message.sender == CLIENT and META_LEVEL in message.meta:

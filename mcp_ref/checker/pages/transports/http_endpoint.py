@@ -37,7 +37,7 @@ def said(exchange: Exchange) -> str:
     return " ".join(part[:2000] for part in parts).lower()
 
 
-@rule("http.origin-validate", on=RESPONSE, needs="http", scene="""
+@rule("http.origin-validate", on=RESPONSE, when="origin", needs="http", scene="""
     on http 2025-06-18
     C [3 Origin=http://evil.example] #1 tools/list {}
   + S [3] 403
@@ -60,7 +60,7 @@ def origin_validated(exchange: Exchange) -> Verdict:
     return Broken("the origin %s was served" % origin[:80], "Origin")
 
 
-@rule("http.origin-403", on=END, needs="http", scene="""
+@rule("http.origin-403", on=END, when="origin", needs="http", scene="""
     on http 2025-11-25
     C [3 Origin=http://evil.example] #1 tools/list {}
   + S [3] 403

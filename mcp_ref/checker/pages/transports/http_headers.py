@@ -259,13 +259,15 @@ def refused(message: Message) -> Optional[Message]:
     return asked if message.kind == ERROR and message.error.get("code") == HEADER_MISMATCH else None
 
 
-def _versions_differ(asked: Message) -> bool:
+def versions_differ(asked: Message) -> bool:
+    """Return True if the header of a request names another revision than its body."""
     named = asked.meta.get(META_REVISION)
     value = asked.exchange.header("mcp-protocol-version") if asked.exchange is not None else None
     return value is not None and isinstance(named, str) and value != named
 
 
-@rule("http.header-version-mismatch-rejected", on=(RESULT, ERROR), when="http server", party="server", needs="http",
+@rule("http.header-version-mismatch-rejected", on=(RESULT, ERROR),
+      when="http server unlike", party="server", needs="http",
       provoked="http.header-version-matches-meta", scene="""
     on http 2026-07-28
     C [3 MCP-Protocol-Version=2025-11-25] #1 tools/list {}
@@ -276,7 +278,7 @@ def _versions_differ(asked: Message) -> bool:
 def version_mismatch(message: Message) -> Verdict:
     """A request whose header names another revision than its `_meta` is refused."""
     asked = served(message) or refused(message)
-    if asked is None or not _versions_differ(asked):
+    if asked is None or not versions_differ(asked):
         return None
     return KEPT if message.kind == ERROR else Broken("it was served", VERSION)
 
@@ -301,7 +303,7 @@ def unsupported(message: Message) -> Verdict:
     return KEPT if isinstance(listed, list) and listed else Broken("no supported revisions", "error.data.supported")
 
 
-@rule("http.header-version-absent-reject", on=(RESULT, ERROR), when="http server", party="server", needs="http",
+@rule("http.header-version-absent-reject", on=(RESULT, ERROR), when="http server unlike", party="server", needs="http",
       provoked="http.header-version-every-post", scene="""
     on http 2026-07-28
 """ + NO_HANDSHAKE + """
@@ -322,7 +324,7 @@ def version_absent(message: Message) -> Verdict:
     return Broken("it was served", VERSION)
 
 
-@rule("http.header-mismatch-rejected", on=(RESULT, ERROR), when="http server", party="server", needs="http",
+@rule("http.header-mismatch-rejected", on=(RESULT, ERROR), when="http server unlike", party="server", needs="http",
       provoked="http.header-standard-from-body", scene="""
     on http 2026-07-28
     C [3 Mcp-Method=prompts/list] #1 tools/list {}
@@ -357,10 +359,12 @@ def mismatch_status(message: Message) -> Verdict:
     return KEPT if exchange.status == 400 else "%d with the error %d" % (exchange.status, HEADER_MISMATCH)
 
 
-_USUAL = (VERSION, METHOD, NAME)
+USUAL = (VERSION, METHOD, NAME)
+"""The header fields that all requests have, as the page writes them."""
 
 
-@rule("http.header-case-insensitive", on=(RESULT, ERROR), when="http server", party="server", needs="http", scene="""
+@rule("http.header-case-insensitive", on=(RESULT, ERROR),
+      when="http server unlike", party="server", needs="http", scene="""
     on http 2026-07-28
     C [3] POST /mcp {"mcp-method": "tools/list", "Accept": "application/json, text/event-stream"}
     C [3] #1 tools/list {}
@@ -371,11 +375,11 @@ _USUAL = (VERSION, METHOD, NAME)
 def any_case(message: Message) -> Verdict:
     """The names of header fields count in any case: a request is not refused for it."""
     asked = served(message) or refused(message)
-    if asked is None or asked.exchange is None or standard_faults(asked) or _versions_differ(asked):
+    if asked is None or asked.exchange is None or standard_faults(asked) or versions_differ(asked):
         return None
     names = [name for name, _ in asked.exchange.fields if name.lower() in ("mcp-method", "mcp-name")
              or name.lower() == VERSION.lower()]
-    odd = [name for name in names if name not in _USUAL]
+    odd = [name for name in names if name not in USUAL]
     others = asked.method == "tools/call" or asked.method in ADDED or not known_since(asked.method)
     if not odd or asked.exchange.header("mcp-protocol-version") is None or others or any(
             is_repeated(asked.exchange, name) for name in names):

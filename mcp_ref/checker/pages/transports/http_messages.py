@@ -232,7 +232,7 @@ def _has_body(exchange: Exchange) -> bool:
         or "json" in body.more)
 
 
-@rule("http.notification-202", on=END, needs="http", follows="http.notification-rejected", scene="""
+@rule("http.notification-202", on=END, when="unasked", needs="http", follows="http.notification-rejected", scene="""
     on http 2025-06-18
     C [3] notifications/roots/list_changed
   + S [3] 202
@@ -251,7 +251,7 @@ def accepted(exchange: Exchange) -> Verdict:
     return "202 with a body" if _has_body(exchange) else KEPT
 
 
-@rule("http.notification-rejected", on=END, needs="http", scene="""
+@rule("http.notification-rejected", on=END, when="unasked", needs="http", scene="""
     on http 2025-06-18
     C [3] notifications/roots/list_changed
   + S [3] 400 {"Content-Type": "application/json"}

@@ -5,15 +5,16 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import decoded, is_plain, is_sentinel, key_of, mask_of
-from ...observed import ERROR, REQUEST, RESULT, Message
+from ...observed import ERROR, REQUEST, RESULT, Exchange, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
 from ...toolheaders import PREFIX, Annotations, annotations_of
-from .http_headers import asking, refused, served, standard_faults
+from .http_headers import USUAL, asking, refused, served, standard_faults, versions_differ
 
 UNDECIDED = {
     "http.param-log-warning": "the log of a client is no traffic",
 }
 _NOTHING = object()
+_REPEATING = frozenset(name.lower() for name in USUAL)
 
 
 class Listed:
@@ -135,6 +136,7 @@ _TOOL = """
 
 
 @rule("http.param-mirror", "http.param-client-support", "http.param-append", "http.param-provided", on=REQUEST,
+      given=params_of,
       when="http client",
       method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where=eu] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
@@ -147,7 +149,8 @@ def mirrored(message: Message) -> Verdict:
     return _judge(message, ("missing",), _given)
 
 
-@rule("http.param-null-omitted", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-null-omitted", on=REQUEST, given=params_of,
+      when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3] #2 tools/call {"name": "run", "arguments": {"where": null}}
   - C [3 Mcp-Param-Where=null] #2 tools/call {"name": "run", "arguments": {"where": null}}
 """)
@@ -156,7 +159,8 @@ def null_omitted(message: Message) -> Verdict:
     return _judge(message, ("null",), lambda each: each.value is None)
 
 
-@rule("http.param-absent-omitted", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-absent-omitted", on=REQUEST, given=params_of,
+      when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3] #2 tools/call {"name": "run", "arguments": {}}
   - C [3 Mcp-Param-Where=eu] #2 tools/call {"name": "run", "arguments": {}}
 """)
@@ -165,7 +169,7 @@ def absent_omitted(message: Message) -> Verdict:
     return _judge(message, ("absent",), lambda each: each.value is _NOTHING)
 
 
-@rule("http.param-base64", "http.param-encode", on=REQUEST,
+@rule("http.param-base64", "http.param-encode", on=REQUEST, given=params_of,
       when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where==?base64?w7xiZXI=?=] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
   - C [3 Mcp-Param-Where=\u00fcber] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
@@ -175,7 +179,8 @@ def encoded(message: Message) -> Verdict:
     return _judge(message, ("base64",), lambda each: _given(each) and not is_plain(_text(each.value) or ""))
 
 
-@rule("http.param-sentinel-exact", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-sentinel-exact", on=REQUEST, given=params_of,
+      when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where==?base64?w7xiZXI=?=] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
   - C [3 Mcp-Param-Where==?BASE64?w7xiZXI=?=] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
 """)
@@ -184,7 +189,8 @@ def marked(message: Message) -> Verdict:
     return _judge(message, ("sentinel",), lambda each: each.said is not None and is_sentinel(each.said))
 
 
-@rule("http.param-sentinel-escape", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-sentinel-escape", on=REQUEST, given=params_of,
+      when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where==?base64?PT9iYXNlNjQ/YWJj?=] #2 tools/call {"name": "run", "arguments": {"where": \
 "=?base64?abc"}}
   + C [4 Mcp-Param-Where==?base64?PT9iYXNlNjQ/eD89?=] #3 tools/call {"name": "run", "arguments": {"where": \
@@ -196,7 +202,8 @@ def escaped(message: Message) -> Verdict:
     return _judge(message, ("escape",), lambda each: _given(each) and is_sentinel(_text(each.value) or ""))
 
 
-@rule("http.param-apply-encoding", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-apply-encoding", on=REQUEST, given=params_of,
+      when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Count=7] #2 tools/call {"name": "run", "arguments": {"count": 7}}
   - C [3 Mcp-Param-Count=seven] #2 tools/call {"name": "run", "arguments": {"count": 7}}
 """)
@@ -205,7 +212,8 @@ def converted(message: Message) -> Verdict:
     return _judge(message, ("form",), lambda each: _given(each) and not isinstance(each.value, str))
 
 
-@rule("http.param-extract", on=REQUEST, when="http client", method="tools/call", needs="http", scene=_TOOL + """
+@rule("http.param-extract", on=REQUEST, given=params_of,
+      when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where=eu] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   - C [3 Mcp-Param-Where=us] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
 """)
@@ -284,6 +292,23 @@ def note_mismatch(message: Message) -> None:
         last.call, last.fields = _call(asked), _fields(asked)
 
 
+@observe(on=REQUEST, when="http client")
+def note_unlike(message: Message) -> None:
+    """Note a request whose header fields are more than a plain copy of what they repeat."""
+    exchange, revision = message.exchange, message.revision
+    if revision is not None and not revision.stateless:
+        return  # there they repeat nothing
+    message.unlike = exchange is None or asking(message) is None or not _is_copied(message, exchange)
+
+
+def _is_copied(message: Message, exchange: Exchange) -> bool:
+    """Return True if the usual header fields say what the body says, as it is; and there are no others."""
+    fields = exchange.fields
+    return not standard_faults(message) and not versions_differ(message) and not params_of(message) and (
+        exchange.header("mcp-protocol-version") is not None) and not any(
+            value.startswith("=?base64?") or name not in USUAL and name.lower() in _REPEATING for name, value in fields)
+
+
 # What the server makes of it
 
 def _answers(message: Message, faults: Tuple[str, ...], evidence: str) -> Verdict:
@@ -298,7 +323,7 @@ def _answers(message: Message, faults: Tuple[str, ...], evidence: str) -> Verdic
 
 
 @rule("http.param-validate-body", "http.param-mismatch-rejected", on=(RESULT, ERROR),
-      when="http server", method="tools/call",
+      when="http server unlike", method="tools/call",
       party="server", needs="http", provoked="http.param-extract", scene=_TOOL + """
     C [3 Mcp-Param-Where=us] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   + S [3] 400 {"Content-Type": "application/json"}
@@ -311,7 +336,7 @@ def validated(message: Message) -> Verdict:
 
 
 @rule("http.param-missing-rejected", on=(RESULT, ERROR),
-      when="http server", method="tools/call", party="server", needs="http",
+      when="http server unlike", method="tools/call", party="server", needs="http",
       provoked="http.param-mirror", scene=_TOOL + """
     C [3] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   + S [3] 400 {"Content-Type": "application/json"}
@@ -324,7 +349,7 @@ def missing_refused(message: Message) -> Verdict:
 
 
 @rule("http.param-invalid-chars", on=(RESULT, ERROR),
-      when="http server", method="tools/call", party="server", needs="http",
+      when="http server unlike", method="tools/call", party="server", needs="http",
       provoked="http.param-base64", scene=_TOOL + """
     C [3 Mcp-Param-Where=\u00fcber] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
   + S [3] 400 {"Content-Type": "application/json"}
@@ -359,7 +384,7 @@ def _demanded(message: Message, absent: bool) -> Verdict:
 
 
 @rule("http.param-null-not-expected", on=(RESULT, ERROR),
-      when="http server", method="tools/call", party="server", needs="http",
+      when="http server unlike", method="tools/call", party="server", needs="http",
       scene=_TOOL + """
     C [3] #2 tools/call {"name": "run", "arguments": {"where": null, "count": null}}
   + S [3] #2 {"content": []}
@@ -372,7 +397,7 @@ def null_not_demanded(message: Message) -> Verdict:
 
 
 @rule("http.param-absent-not-expected", on=(RESULT, ERROR),
-      when="http server", method="tools/call", party="server", needs="http",
+      when="http server unlike", method="tools/call", party="server", needs="http",
       scene=_TOOL + """
     C [3] #2 tools/call {"name": "run", "arguments": {}}
   + S [3] #2 {"content": []}
@@ -384,7 +409,8 @@ def absent_not_demanded(message: Message) -> Verdict:
     return _demanded(message, True)
 
 
-@rule("http.param-server-decodes", on=(RESULT, ERROR), when="http server", party="server", needs="http", scene="""
+@rule("http.param-server-decodes", on=(RESULT, ERROR),
+      when="http server unlike", party="server", needs="http", scene="""
     on http 2026-07-28
     C [3 Mcp-Name==?base64?w7xiZXI=?=] #1 prompts/get {"name": "\u00fcber"}
   + S [3] #1 {"messages": []}
@@ -406,7 +432,7 @@ def decodes(message: Message) -> Verdict:
 
 
 @rule("http.param-integer-compare", on=(RESULT, ERROR),
-      when="http server", method="tools/call", party="server", needs="http",
+      when="http server unlike", method="tools/call", party="server", needs="http",
       scene=_TOOL + """
     C [3 Mcp-Param-Count=42.0] #2 tools/call {"name": "run", "arguments": {"count": 42}}
   + S [3] #2 {"content": []}

@@ -225,7 +225,7 @@ def no_early_close(exchange: Exchange) -> Verdict:
     return [Broken("closed before the response", at=each) for each in closed if waiting(each)] or None
 
 
-@observe(on=END)
+@observe(on=END, when="stream")
 def note_early_close(exchange: Exchange) -> None:
     """Note a stream that the server has closed before its responses."""
     if closed_early(exchange):
@@ -323,7 +323,7 @@ class Left:
         self.streams: "Forgetful[int, Tuple[Exchange, float]]" = Forgetful(Bounds().exchanges)
 
 
-@observe(on=END)
+@observe(on=END, when="stream")
 def note_left(exchange: Exchange) -> None:
     """Note a stream that the client has left."""
     if exchange.ended_by == "client" and exchange.stream and exchange.method == "POST" and waiting(exchange):
@@ -331,7 +331,7 @@ def note_left(exchange: Exchange) -> None:
             exchange.session.state(Left).streams[exchange.number] = exchange, exchange.ended
 
 
-@rule("http.x-accel-buffering", on=RESPONSE, needs="http", scene="""
+@rule("http.x-accel-buffering", on=RESPONSE, when="stream", needs="http", scene="""
     on http 2026-07-28
     C [3] #1 tools/list {}
   + S [3] 200 {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}

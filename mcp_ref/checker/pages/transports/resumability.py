@@ -230,7 +230,7 @@ def resumes_from_last(exchange: Exchange) -> Verdict:
     return Broken("%s, and the last was %s" % (id[:40], last.last_id[:40]), "Last-Event-ID")
 
 
-@rule("http.resume-respect-retry", on=HEAD, needs="http sse end times", scene="""
+@rule("http.resume-respect-retry", on=HEAD, when="cursor", needs="http sse end times", scene="""
     on http 2025-11-25
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream
@@ -278,7 +278,7 @@ def get_retry(exchange: Exchange) -> Verdict:
     return KEPT if last.retry is not None else Broken("closed without retry", "retry", at=last)
 
 
-@observe(on=HEAD)
+@observe(on=HEAD, when="cursor")
 def note_resumed(exchange: Exchange) -> None:
     """Note which stream a GET resumes."""
     id = exchange.header("last-event-id")
@@ -317,7 +317,7 @@ def retry_before_close(exchange: Exchange) -> Verdict:
     return found or (KEPT if early else None)
 
 
-@observe(on=END)
+@observe(on=END, when="stream")
 def note_early(exchange: Exchange) -> None:
     """Note a stream that the server has closed before all its responses."""
     if closed_early(exchange):
@@ -369,7 +369,7 @@ def polls(connection: Connection) -> Verdict:
     return found or (KEPT if judged else None)
 
 
-@rule("http.resume-ignored-modern", on=END, needs="http", scene="""
+@rule("http.resume-ignored-modern", on=END, when="cursor", needs="http", scene="""
     on http 2026-07-28
     C [3 Last-Event-ID=a-1] #1 tools/list {}
   + S [3] #1 {"tools": []}
