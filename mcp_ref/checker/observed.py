@@ -6,7 +6,7 @@ session when it is first asked for, ``connection.state(...)`` one for each conne
 """
 
 from collections import deque
-from typing import Any, Deque, Dict, FrozenSet, List, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optional, Tuple, Type, TypeVar
 
 from ..jsontext import JsonError, dumps
 from ..revisions import Revision
@@ -195,6 +195,11 @@ class SseEvent:
 class Exchange:
     """An HTTP request and its response."""
 
+    __slots__ = ("number", "connection", "session", "opened", "line", "method", "path", "query", "url", "fields",
+                 "header", "answer_header", "sent", "request", "sent_body", "status", "answer_fields", "media_type",
+                 "stream", "answered", "answer_body", "received", "received_count", "events", "event_count", "retry",
+                 "last_id", "ended", "ended_by", "complete", "revision", "notes")
+
     def __init__(self, number: int, connection: "Connection", event: Event) -> None:
         self.number = number
         self.connection = connection
@@ -208,9 +213,10 @@ class Exchange:
         """Scheme and authority of the server; "" if not recorded."""
         self.fields = pairs_of(event)
         """The header fields of the request, in order."""
-        # Rules ask for header fields thirty times for each exchange: so there is no function between
-        self.header = by_name(self.fields).get  # type: ignore[method-assign, assignment]
-        self.answer_header = _EMPTY.get  # type: ignore[method-assign, assignment]
+        self.header: Callable[[str], Optional[str]] = by_name(self.fields).get
+        """Returns the value of a header field of the request (lower-case name); several are joined by commas."""
+        self.answer_header: Callable[[str], Optional[str]] = _EMPTY.get
+        """The same for the response."""
         self.sent: List[Message] = []
         """The messages that the client has sent in it."""
         self.request: Optional[Message] = None
@@ -248,20 +254,12 @@ class Exchange:
         self.notes: Dict[str, Any] = {}
         """Notes of rules about the exchange."""
 
-    def header(self, name: str) -> Optional[str]:
-        """Return the value of a header field of the request (lower-case name); several are joined by commas."""
-        raise NotImplementedError
-
-    def answer_header(self, name: str) -> Optional[str]:
-        """Return the value of a header field of the response (lower-case name); several are joined by commas."""
-        raise NotImplementedError
-
     def answer(self, event: Event) -> None:
         """Take the head of the response."""
         status = event.more.get("status")
         self.status = status if type(status) is int else None
         self.answer_fields = pairs_of(event)
-        self.answer_header = by_name(self.answer_fields).get  # type: ignore[method-assign, assignment]
+        self.answer_header = by_name(self.answer_fields).get
         self.media_type = (self.answer_header("content-type") or "").partition(";")[0].strip().lower()
         self.stream = self.media_type == "text/event-stream"
         self.answered = event.time
