@@ -16,6 +16,7 @@ from ..wiretrace import Event
 from .observed import Exchange
 
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=\Z", re.DOTALL)
+_VISIBLE = re.compile(r"[\t -~]*\Z")
 _ANY_SENTINEL = re.compile(r"=\?base64\?.*\?=\Z", re.DOTALL | re.IGNORECASE)
 _MASK = re.compile(r"\*\*\*[0-9a-f]{8}")
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -56,8 +57,7 @@ def is_repeated(exchange: Exchange, name: str) -> bool:
 def is_plain(text: str) -> bool:
     """Return True if a text can stand in a header field as it is [2026-07-28 basic/transports/streamable-http §Value
     Encoding]."""
-    return text == text.strip(" \t") and all(char == "\t" or " " <= char <= "~" for char in text) and (
-        _SENTINEL.match(text) is None)
+    return text == text.strip(" \t") and _VISIBLE.match(text) is not None and _SENTINEL.match(text) is None
 
 
 def is_sentinel(value: str) -> bool:
@@ -110,8 +110,8 @@ def challenges(value: Optional[str]) -> List[Challenge]:
 
 def bearer(exchange: Exchange) -> Optional[Challenge]:
     """Return the challenge of a response for a bearer token, None if there is none."""
-    return next((each for each in challenges(exchange.answer_header("www-authenticate")) if each.scheme == "bearer"),
-                None)
+    value = exchange.answer_header("www-authenticate")
+    return next((each for each in challenges(value) if each.scheme == "bearer"), None) if value else None
 
 
 def mask_of(value: object) -> Optional[str]:

@@ -5,7 +5,7 @@
 import re
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ....methods import EMBEDDED, lookup
 from ....wiretrace import CLIENT, SERVER
@@ -45,16 +45,16 @@ class Seen:
         self.named: Dict[str, bool] = {CLIENT: False, SERVER: False}
 
 
-def _metas(message: Message) -> Iterator[Mapping[str, Any]]:
-    """Yield each ``_meta`` whose place the protocol defines: that of the message, and those of items of its result."""
-    if message.meta:
-        yield message.meta
+def _metas(message: Message) -> List[Mapping[str, Any]]:
+    """Return each ``_meta`` whose place the protocol defines: that of the message, and those of items of its result."""
+    found = [message.meta] if message.meta else []
     for name in _LISTS if message.kind == RESULT else ():
         items = message.result.get(name)
         for item in items[:_MOST] if isinstance(items, list) else ():
             value = item.get("_meta") if isinstance(item, dict) else None
             if isinstance(value, dict):
-                yield value
+                found.append(value)
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -69,7 +69,8 @@ def _wrong(message: Message) -> Dict[str, Optional[str]]:
     found: Optional[Dict[str, Optional[str]]] = message.notes.get("keys")
     if found is None:
         found = message.notes["keys"] = {}
-        for key in islice((key for meta in _metas(message) for key in meta), _MOST):
+        metas = _metas(message)
+        for key in islice((key for meta in metas for key in meta), _MOST) if metas else ():
             found[""] = key
             for fault in _unfit(key) if len(key) <= _LONG_KEY else _unfit.__wrapped__(key):
                 found.setdefault(fault, key)
@@ -111,6 +112,8 @@ def name_alnum_ends(message: Message) -> Verdict:
 
 def missing(request: Message) -> Tuple[str, ...]:
     """Return the needed members of ``_meta`` that a request lacks, or has with another type."""
+    if isinstance(request.meta.get(META_REVISION), str) and isinstance(request.meta.get(META_CAPABILITIES), dict):
+        return ()  # as nearly always: four rules ask
     found = []
     if not isinstance(request.meta.get(META_REVISION), str):
         found.append(META_REVISION)

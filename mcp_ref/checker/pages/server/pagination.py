@@ -7,7 +7,7 @@ from ...bounds import Bounds, Forgetful
 from ...listed import LISTS, cursor_of, lists
 from ...observed import ERROR, ODD, REQUEST, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, MESSAGE, PROCESS, Broken, CannotTell, Happening, Verdict, observe, rule
-from ...values import masked, members, short
+from ...values import masked, short
 
 UNDECIDED = {
     "pagination.no-fixed-size": "what a client assumes shows only if it leaves out pages, which it may do anyhow",
@@ -70,9 +70,8 @@ def note_stray(message: Message) -> None:
     unread = message.kind == ODD or ("result" in message.data and message.method in LISTS)
     known.lost = known.lost or (message.sender == SERVER and unread)
     for value in list(message.data.values())[:_MEMBERS]:
-        cursor = members(value).get("nextCursor")
-        if isinstance(cursor, str):
-            known.stray[cursor] = None
+        if isinstance(value, dict) and isinstance(value.get("nextCursor"), str):
+            known.stray[value["nextCursor"]] = None
 
 
 @observe(on=MESSAGE, method=(*_METHODS, TASKS))

@@ -183,7 +183,7 @@ _ADD = """
 """
 
 
-@rule("tools.validate-inputs", on=(RESULT, ERROR), method=_CALL, party=SERVER, scene=_ADD,
+@rule("tools.validate-inputs", on=(RESULT, ERROR), given=tool_of, method=_CALL, party=SERVER, scene=_ADD,
       reading="a server may convert or ignore values; a missing argument that its schema requires, and an object or "
               "array for a scalar, it has to refuse")
 def validates_inputs(message: Message) -> Verdict:

@@ -177,11 +177,12 @@ def posts(message: Message) -> Verdict:
 def accepts_both(message: Message) -> Verdict:
     """A POST accepts both a JSON object and a stream of events."""
     exchange = _is_post(message)
-    if exchange is None or exchange.sent[:1] != [message]:
+    if exchange is None or not exchange.sent or exchange.sent[0] is not message:
         return None
     value = exchange.header("accept") or ""
-    lacking = [each for each in ("application/json", "text/event-stream") if not accepts(value, each)]
-    return Broken("Accept: %s" % (value[:80] or "(none)"), "Accept") if lacking else KEPT
+    if accepts(value, "application/json") and accepts(value, "text/event-stream"):
+        return KEPT
+    return Broken("Accept: %s" % (value[:80] or "(none)"), "Accept")
 
 
 @rule("http.post-body-single-or-response", "http.post-body-single", on=(BATCH, MESSAGE),
