@@ -9,6 +9,8 @@ from ..revisions import Revision
 from .observed import Message
 
 ADDED = frozenset(row.name for row in EXTENSION_METHODS)
+_RESERVED = ("tasks/", "notifications/tasks/", "skills/")
+"""The beginnings of methods that the official extensions keep to themselves."""
 RESULTS = {(CALL_TOOL, TASK): (TASKS, "extensions.tasks:TaskCreated")}
 """Method and type of a result -> the extension that adds it, which the client declares, and its class."""
 
@@ -35,6 +37,11 @@ def added(message: Message, revision: Revision) -> Optional[Method]:
 
 _LONG = 64
 """Characters of a name that is no method of an extension any more."""
+
+
+def is_reserved(method: str, revision: Revision) -> bool:
+    """Return True for a name that an official extension reserves, and that is no method of it."""
+    return revision.stateless and method.startswith(_RESERVED) and method not in ADDED
 
 
 def added_result(message: Message) -> Optional[str]:

@@ -13,7 +13,7 @@ from ....methods import (
 from ....requirements import Requirement
 from ....revisions import Revision
 from ....wiretrace import CLIENT, SERVER
-from ...extensions import added, added_result
+from ...extensions import added, added_result, is_reserved
 from ...observed import NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import at, masked, short
@@ -148,10 +148,11 @@ def known(message: Message) -> Verdict:
 def _unknown(message: Message, revision: Revision) -> Verdict:
     method = message.method
     rest = method[len(_NOTIFICATIONS):] if method.startswith(_NOTIFICATIONS) else method
-    if is_vendor(rest) or method.startswith("rpc."):
+    reserved = is_reserved(method, revision)
+    if not reserved and (is_vendor(rest) or method.startswith("rpc.")):
         return None
     carrier = message.exchange.request if message.exchange is not None and message.sender == SERVER else None
-    for party in (CLIENT, SERVER):
+    for party in () if reserved else (CLIENT, SERVER):
         capabilities = (carrier or message).capabilities(party)
         if capabilities is None:
             return CannotTell("whether an extension has the method")
