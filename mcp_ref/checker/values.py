@@ -7,6 +7,7 @@ rule says anything.
 
 import json
 import re
+from datetime import datetime, timedelta
 from typing import Any, Iterable, List, Mapping, Optional, Tuple
 
 from ..diagnostics.redaction import MASK
@@ -21,6 +22,9 @@ _MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-
 _LABEL = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\Z")
 _ENDS = re.compile(r"[A-Za-z0-9](?:.*[A-Za-z0-9])?\Z", re.DOTALL)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\Z")
+_TIME = re.compile(
+    r"(\d{4})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])[Tt ]([01]\d|2[0-4])(?::?([0-5]\d)(?::?([0-6]\d)(?:[.,](\d+))?)?)?"
+    r"([Zz]|[+-]\d\d(?::?\d\d)?)?")
 _DEEPEST = 64
 
 
@@ -139,6 +143,29 @@ def name_is_fit(key: str) -> bool:
 def is_dated(version: Any) -> bool:
     """Return True if a version of the protocol looks like one: a date, perhaps of a draft."""
     return isinstance(version, str) and (_DATE.match(version) is not None or "draft" in version.lower())
+
+
+def is_time(text: str) -> bool:
+    """Return True for a date with a time of day in a form of ISO 8601."""
+    return _TIME.fullmatch(text) is not None
+
+
+def instant(text: Any) -> Optional[datetime]:
+    """Return a time of ISO 8601 in UTC; None for what is none, and without an offset, for then nobody knows when it is.
+    """
+    found = _TIME.fullmatch(text) if isinstance(text, str) else None
+    if found is None or not found.group(8):
+        return None
+    offset = found.group(8)
+    year, month, day, hour, minute, second = (int(each or 0) for each in found.groups()[:6])
+    part = int((found.group(7) or "0")[:6].ljust(6, "0"))
+    digits = offset[1:].replace(":", "").ljust(4, "0")
+    away = timedelta(hours=int(digits[:2]), minutes=int(digits[2:])) if len(offset) > 1 else timedelta()
+    try:
+        local = datetime(year, month, day, hour, minute, min(second, 59), part)
+        return local + away if offset[0] == "-" else local - away
+    except (ValueError, OverflowError):
+        return None
 
 
 def validators(schema: Any, revision: Revision) -> Tuple[Validator, ...]:

@@ -134,8 +134,8 @@ LEGAL = {
     "a result of an extension": """
         on stdio 2026-07-28 client={"extensions": {"io.modelcontextprotocol/tasks": {}}}
         C #1 tools/call {"name": "t"}
-        S #1 {"resultType": "task", "taskId": "0a1b2c3d4e5f", "status": "working", "createdAt": "a", \
-            "lastUpdatedAt": "b", "ttlMs": null}
+        S #1 {"resultType": "task", "taskId": "0a1b2c3d4e5f", "status": "working", "ttlMs": null, \
+            "createdAt": "2026-11-22T10:30:00Z", "lastUpdatedAt": "2026-11-22T10:30:00Z"}
     """,
     "names of vendors": """
         on stdio 2025-06-18

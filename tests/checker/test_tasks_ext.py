@@ -89,15 +89,14 @@ def test_what_is_at_fault(text, id):
     assert roots(filled(text)) == [id]
 
 
-SHORT = '%(id)s, "createdAt": "a", "lastUpdatedAt": "b", "ttlMs": 10'
+SHORT = '%(id)s, "createdAt": "2026-11-22T10:30Z", "lastUpdatedAt": "2026-11-22T10:30Z", "ttlMs": 10'
+BRIEF = START.replace("%(created)s", 'C #1 %(call)s\nS #1 {"resultType": "task", "status": "working", ' + SHORT + "}")
 LEGAL = {
     "terminal and again": START + look(2, "cancelled") + look(3, "cancelled"),
-    "failed after its time": START.replace("%(created)s", 'C #1 %(call)s\nS #1 {"resultType": "task", "status": '
-                                           '"working", %(id)s, "createdAt": "a", "lastUpdatedAt": "b", "ttlMs": 10}')
+    "failed after its time": BRIEF
     + look(2, "completed", DONE).replace("%(task)s", SHORT) + "@ 5\n"
     + look(3, "failed", FAILED).replace("%(task)s", SHORT),
-    "purged after its time": START.replace("%(created)s", 'C #1 %(call)s\nS #1 {"resultType": "task", "status": '
-                                           '"working", %(id)s, "createdAt": "a", "lastUpdatedAt": "b", "ttlMs": 10}')
+    "purged after its time": BRIEF
     + "@ 5\nC #2 tasks/get {%(id)s}\nS #2 !-32602 \"Task has expired\"",
     "a look that crosses the end": START + "C #2 subscriptions/listen " + LISTEN + "\n" + ACK % 2
     + "C #3 tasks/get {%(id)s}\n" + NOTICE % (2, "completed", DONE) + 'S #3 {"status": "working", %(task)s}',

@@ -1,7 +1,9 @@
 """What is base64, a media type, a URI, and what may have been masked."""
+from datetime import datetime
+
 import pytest
 
-from mcp_ref.checker.values import at, has_mask, has_scheme, is_base64, is_media_type, short
+from mcp_ref.checker.values import at, has_mask, has_scheme, instant, is_base64, is_media_type, is_time, short
 
 
 @pytest.mark.parametrize("text, right", [
@@ -45,3 +47,18 @@ def test_path_leads_to_the_value_or_nowhere():
 
 def test_evidence_is_short_and_can_be_printed():
     assert len(short("x" * 1000)) == 60 and short("\u001b[2J") == "\\x1b[2J" and short(None) == "None"
+
+
+@pytest.mark.parametrize("text, seconds", [
+    ("1970-01-01T00:01:00Z", 60.0), ("1970-01-01T02:01:00+02:00", 60.0), ("19700101T000100.5-0000", 60.5),
+    ("1969-12-31t23:31-00:30", 60.0), ("1970-01-01T00:00:60Z", 59.0),
+    ("1970-01-01T00:01:00", None), ("1970-02-30T00:01:00Z", None), ("0001-01-01T00:00+14", None),
+])
+def test_times(text, seconds):
+    found = instant(text)
+    assert is_time(text) and (found and (found - datetime(1970, 1, 1)).total_seconds()) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "1970-01-01", "1970-13-01T00:00Z", "1970-01-01T00:00:00Z "])
+def test_what_is_no_time(text):
+    assert not is_time(text) and instant(text) is None

@@ -8,7 +8,7 @@ from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import members, short
 from .task_creation import scene
-from .task_state import INPUT_REQUIRED, INVALID_PARAMS, TERMINAL, Task, declared, digest, is_lost, task_of
+from .task_state import INPUT_REQUIRED, INVALID_PARAMS, TERMINAL, Task, declared, digest, is_lost, state_of, task_of
 
 UNDECIDED: Dict[str, str] = {
     "tasks-ext.input-like-standalone-request": "what a user is shown of a question, and how far it is trusted, leaves "
@@ -44,8 +44,7 @@ _SECOND = """
 
 
 def _questions(message: Message) -> Mapping[str, object]:
-    state = message.result if message.kind == RESULT else message.params
-    return members(state.get("inputRequests")) if message.sender == SERVER and not message.again else {}
+    return members(state_of(message).get("inputRequests"))
 
 
 def _changed(message: Message, delivered: bool) -> Verdict:

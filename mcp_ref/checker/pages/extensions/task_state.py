@@ -11,6 +11,7 @@ from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message, content
 from ...rules import observe
 from ...values import items, members
 from ..basic.versioning import LONGEST
+from ..tasks.known import digest_of_result
 
 METHODS = (GET_TASK, UPDATE_TASK, CANCEL_TASK)
 WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED = (
@@ -41,14 +42,16 @@ class Snapshot(NamedTuple):
 class Task:
     """A task, as far as it has shown."""
 
-    __slots__ = ("id", "created", "identity", "ttl", "status", "terminal", "terminal_at", "found", "interval",
-                 "polled", "hasty", "watched", "cancelled", "updated", "last_look", "questions", "answered",
-                 "delivered", "left_out", "snapshot", "first_asked", "reproached")
+    __slots__ = ("id", "created", "request", "identity", "ttl", "status", "terminal", "terminal_at", "ended", "result",
+                 "found", "interval", "polled", "hasty", "watched", "cancelled", "updated", "last_look", "questions",
+                 "answered", "delivered", "left_out", "snapshot", "first_asked", "reproached")
 
     def __init__(self, id: str) -> None:
         self.id = id
         self.created: Optional[float] = None
         """When the result that created it was seen; None if it was not."""
+        self.request: Optional[Message] = None
+        """The request that has become the task; None if it was not seen."""
         self.identity = ""
         """The ``Authorization`` of the request that has become the task."""
         self.ttl: Any = None
@@ -57,6 +60,10 @@ class Task:
         """The first status that is final."""
         self.terminal_at = 0
         """The index of the message that has shown it."""
+        self.ended = 0.0
+        """The time of that message."""
+        self.result: Optional[int] = None
+        """A digest of the result, as it came first."""
         self.found = False
         """True once `tasks/get` has found it, or a notification has told of it."""
         self.interval = 0.0
@@ -130,6 +137,16 @@ def task_of(message: Message) -> Optional[Task]:
     return found
 
 
+def state_of(message: Message) -> Mapping[str, Any]:
+    """Return the state of a task that a result or a notification of the server tells; empty for any other message."""
+    if message.sender != SERVER or message.again:
+        return _NONE
+    return message.result if message.kind == RESULT else message.params if message.kind == NOTIFICATION else _NONE
+
+
+_NONE: Mapping[str, Any] = {}
+
+
 def declared(message: Message) -> Optional[bool]:
     """Return whether the client has declared the extension in a request, or in that of a response."""
     return message.has_extension(CLIENT, TASKS)
@@ -177,7 +194,7 @@ def create(message: Message) -> None:
         known.misplaced[id] = message.method
         return
     made = Task(id)
-    made.created, made.identity = message.time, identity_of(message.request)
+    made.created, made.request, made.identity = message.time, message.request, identity_of(message.request)
     known.misplaced.pop(id)
     known.unknown.pop(id)
     known.known[id] = made
@@ -195,7 +212,10 @@ def _learn(task: Task, state: Mapping[str, Any], message: Message) -> None:
     if isinstance(status, str):
         task.status = status
         if status in TERMINAL and not task.terminal:
-            task.terminal, task.terminal_at = status, message.index
+            task.terminal, task.terminal_at, task.ended = status, message.index, message.time
+    value = state.get("result")
+    if status == COMPLETED and isinstance(value, dict) and task.result is None:
+        task.result = digest_of_result(value)
 
 
 @observe(on=(RESULT, NOTIFICATION), method=(GET_TASK, TASK_NOTICE))
@@ -207,7 +227,7 @@ def look(message: Message) -> None:
     found: Task = known.known.get(id) or Task(id)
     known.known[id] = found
     known.unknown.pop(id)
-    state = message.result if message.kind == RESULT else message.params
+    state = state_of(message)
     _learn(found, state, message)
     questions = members(state.get("inputRequests"))
     for key in list(questions)[:_KEYS]:

@@ -3,19 +3,25 @@
 from typing import Any, Dict, Mapping, Optional
 
 from ....messages.tools import CallToolResult
-from ....methods import CANCEL_TASK, GET_TASK, UPDATE_TASK
+from ....methods import CANCEL_TASK, GET_TASK, TASK_NOTICE, UPDATE_TASK
 from ....wiretrace import SERVER
-from ...observed import RESULT, Message
+from ...observed import NOTIFICATION, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
-from ...values import has_mask, members, short
-from ...values import is_integer, typed
+from ...values import has_mask, is_integer, members, short, typed
 from ..basic.errors import says_complete
+from ..server.tools import fits_output
+from ..tasks.known import digest_of_result
 from .task_creation import fits, scene
 from .task_state import (
-    CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, declared, id_of, task_of,
+    CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, declared, id_of, state_of, task_of,
 )
 
 UNDECIDED: Dict[str, str] = {}
+
+_TOLD: Dict[str, Any] = {"on": (RESULT, NOTIFICATION), "method": (GET_TASK, TASK_NOTICE), "party": SERVER}
+"""A notification says what `tasks/get` would."""
+_CROSSING = 5.0
+"""Seconds within which a notification may have been overtaken by what the server said later."""
 
 _LOOK = """
     %%(on)s
@@ -53,17 +59,21 @@ def _moved(message: Message, final: str) -> Optional[Broken]:
 
     A server may mark a task as failed after its time to live.
     """
-    task, asked, status = task_of(message), message.request, message.result.get("status")
-    if task is None or asked is None or task.terminal != final or asked.index < task.terminal_at:
+    task, asked, status = task_of(message), message.request, state_of(message).get("status")
+    if task is None or task.terminal != final or status == final or (status == FAILED and task.over(message.time)):
         return None
-    if status == final or (status == FAILED and task.over(message.time)):
+    if message.time <= task.ended + _CROSSING if asked is None else asked.index < task.terminal_at:
         return None
-    return Broken("%s after %s" % (short(status), final), "result.status")
+    return Broken("%s after %s" % (short(status), final), "%s.status" % _place(message))
+
+
+def _place(message: Message) -> str:
+    return "result" if message.kind == RESULT else "params"
 
 
 def _final(message: Message, status: str) -> Verdict:
     """Judge a result about a task that is, or was, in a final status."""
-    if message.sender != SERVER or message.again or declared(message) is not True:
+    if message.sender != SERVER or message.again or (message.kind == RESULT and declared(message) is not True):
         return None
     moved = _moved(message, status)
     if moved is not None:
@@ -92,7 +102,7 @@ def input_required(message: Message) -> Verdict:
     return _fault_of_task(message.result, id_of(message)) or KEPT
 
 
-@rule("tasks-ext.get-completed", on=RESULT, method=GET_TASK,
+@rule("tasks-ext.get-completed", **_TOLD,
       scene=_looked("completed", ', "result": {"content": []}', "%(task)s"))
 def completed(message: Message) -> Verdict:
     """A task that is completed is answered by its state and its result, and stays so."""
@@ -101,7 +111,7 @@ def completed(message: Message) -> Verdict:
     return _final(message, COMPLETED)
 
 
-@rule("tasks-ext.get-cancelled", on=RESULT, method=GET_TASK, scene=scene("""
+@rule("tasks-ext.get-cancelled", **_TOLD, scene=scene("""
     %(on)s
     %(created)s
     C #2 tasks/get {%(id)s}
@@ -131,7 +141,7 @@ def tool_errors(message: Message) -> Verdict:
     return KEPT
 
 
-@rule("tasks-ext.get-failed", "tasks-ext.failed-carries-request-error", on=RESULT, method=GET_TASK,
+@rule("tasks-ext.get-failed", "tasks-ext.failed-carries-request-error", **_TOLD,
       follows="tasks-ext.failed-only-for-protocol-errors",
       scene=_looked("failed", _ERROR, '%(task)s, "statusMessage": "rate limit", "error": "rate limit"'))
 def failed(message: Message) -> Verdict:
@@ -157,18 +167,27 @@ def explained(message: Message) -> Verdict:
                                                                       "result.statusMessage")
 
 
-@rule("tasks-ext.completed-carries-request-result", on=RESULT, method=GET_TASK,
+@rule("tasks-ext.completed-carries-request-result", **_TOLD,
       scene=_looked("completed", ', "result": {"content": []}', '%(task)s, "result": {"text": "done"}'))
 def carries_result(message: Message) -> Verdict:
-    """The result of a completed task is one of the request that has become the task."""
-    value = message.result.get("result")
-    if not _is_state(message, COMPLETED) or not isinstance(value, dict):
+    """The result of a completed task is what its request would have had without a task, and stays so."""
+    state = state_of(message)
+    value, place = state.get("result"), "%s.result" % _place(message)
+    if state.get("status") != COMPLETED or not isinstance(value, dict) or (
+            message.kind == RESULT and not _is_state(message, COMPLETED)):
         return None
     task = task_of(message)
-    if task is None or task.created is None:
+    if task is None or task.request is None:
         return CannotTell("the request that has become the task")
-    wrong = fits(CallToolResult, value, message)
-    return Broken("no result of a call: %s" % wrong, "result.result") if wrong and not has_mask(value) else KEPT
+    if has_mask(value):
+        return KEPT
+    wrong, kind = fits(CallToolResult, value, task.request), value.get("resultType", "complete")
+    if wrong or kind != "complete":
+        return Broken("no result of a call: %s" % (wrong or "its type is %s" % short(kind)), place)
+    if task.result not in (None, digest_of_result(value)):
+        return Broken("another result than before", place)
+    output = fits_output(task.request, value, place) if value.get("isError", False) is False else KEPT
+    return output if isinstance(output, Broken) else KEPT
 
 
 # The type of the results, and acknowledgements

@@ -227,20 +227,27 @@ _FORECAST = """
 @rule("tools.output-schema-conform", on=RESULT, method=_CALL, scene=_FORECAST)
 def conforms(message: Message) -> Verdict:
     """The structured content of a tool that has an output schema is there, and fits it."""
-    if not succeeded(message) or message.revision is None or not isinstance(message.data["result"], dict):
+    if not succeeded(message) or not isinstance(message.data["result"], dict) or message.request is None:
         return None
-    request = message.request
-    if request is not None and _LIST not in lists(message.session).complete:
+    return fits_output(message.request, message.result, "result")
+
+
+def fits_output(request: Message, result: Mapping[str, Any], where: str) -> Verdict:
+    """Judge the structured content in the result of a call that did not fail, wherever it came."""
+    if request.revision is None:
+        return None
+    if _LIST not in lists(request.session).complete:
         return CannotTell("the list of tools")
-    tool = tool_of(message)
+    tool = tool_of(request)
     if tool is None or not isinstance(tool.get("outputSchema"), dict):
         return None
-    if "structuredContent" not in message.result:
-        return Broken("no structured content, though the tool has an output schema", "result.structuredContent")
-    checks = message.session.state(Validators).of(tool, "outputSchema", message.revision)
-    wrong = violations(checks, message.result["structuredContent"])
+    place = where + ".structuredContent"
+    if "structuredContent" not in result:
+        return Broken("no structured content, though the tool has an output schema", place)
+    checks = request.session.state(Validators).of(tool, "outputSchema", request.revision)
+    wrong = violations(checks, result["structuredContent"])
     if wrong:
-        return Broken(short(wrong[0].about("structuredContent"), 100), "result.structuredContent")
+        return Broken(short(wrong[0].about("structuredContent"), 100), place)
     return KEPT if checks else None
 
 

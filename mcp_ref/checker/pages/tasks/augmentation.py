@@ -11,7 +11,7 @@ from ...observed import ERROR, REQUEST, RESULT, Message
 from ...rules import KEPT, TASKED, Broken, CannotTell, Verdict, rule
 from ...values import members, short
 from ..server.tools import done, tool_of
-from .known import AUGMENTED, ID, is_augmented, listed, report, tasks
+from .known import AUGMENTED, CANCEL, FETCH, GET, ID, is_augmented, listed, report, tasks
 
 _CALL = "tools/call"
 _METHOD_NOT_FOUND, _INVALID_REQUEST = -32601, -32600
@@ -195,17 +195,21 @@ def _made_task(message: Message) -> Optional[bool]:
     return isinstance(message.result.get("task"), dict)
 
 
-@rule("tasks.declare-capability", on=TASKED, method=AUGMENTED, provoked="tasks.tools-call-capability", scene="""
+@rule("tasks.declare-capability", on=TASKED, method=(*AUGMENTED, GET, FETCH, CANCEL),
+      provoked="tasks.tools-call-capability", scene="""
     on stdio 2025-11-25 server={"tools": {}}
 """ + _SENT_ANYHOW)
 def declare_capability(message: Message) -> Verdict:
     """A party that runs requests as tasks has declared the capability tasks."""
-    made, declared = _made_task(message), message.has_capability(message.sender, "tasks")
+    served = message.method not in AUGMENTED and message.kind == RESULT and message.request is not None
+    made, declared = served or _made_task(message), message.has_capability(message.sender, "tasks")
     if made is None:
         return None
     if declared is None:
         return CannotTell(_NOBODY % message.sender)
-    return KEPT if declared or not made else Broken("a task, and tasks was not declared", "result.task")
+    return KEPT if declared or not made else Broken(
+        "%s, and tasks was not declared" % ("it serves " + message.method if served else "a task"),
+        "result" if served else "result.task")
 
 
 @rule("tasks.ignored-when-undeclared", on=TASKED, method=AUGMENTED, follows="tasks.declare-capability",

@@ -311,7 +311,12 @@ def payload(message: Message) -> Tuple[str, Any]:
     """Return what a response says, without its metadata: its kind, with a digest or the code of its error."""
     if message.kind == ERROR:
         return ERROR, message.error.get("code")
-    return RESULT, content(_sorted({name: value for name, value in message.result.items() if name != "_meta"}))
+    return RESULT, digest_of_result(message.result)
+
+
+def digest_of_result(result: Mapping[str, Any]) -> int:
+    """Return a digest of a result without its metadata, whatever the order of its members."""
+    return content(_sorted({name: value for name, value in result.items() if name != "_meta"}))
 
 
 def _sorted(value: Any, depth: int = 32) -> Any:

@@ -6,11 +6,12 @@ import re
 from typing import Any, Optional
 
 from ....codec import DecodeError, decoder
-from ....methods import lookup, result_class
+from ....methods import CALL_TOOL, lookup, result_class
 from ...observed import ERROR, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import at, masked, members, short
 from ..server.errorcodes import code_and_text, internal
+from ..server.tools import fits_output, succeeded
 from .known import (
     ABOUT_ONE, CANCEL, DONE, FETCH, GET, ID, LIST, OPERATIONS, RELATED, Known, created, is_later, known, payload,
     related, report, same_requestor, target,
@@ -119,7 +120,10 @@ def result_exact(message: Message) -> Verdict:
         return fault
     if task.payload is not None and task.payload[0] == RESULT and task.payload != payload(message):
         return Broken("another result than before", "result")
-    return KEPT
+    if task.request.method != CALL_TOOL or not succeeded(message):
+        return KEPT
+    output = fits_output(task.request, message.result, "result")
+    return output if isinstance(output, Broken) else KEPT
 
 
 def _misfit(message: Message, asked: Message) -> Optional[Broken]:

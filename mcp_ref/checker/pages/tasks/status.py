@@ -1,20 +1,16 @@
 """Rules of the state of a task, its times and its end [2025-11-25 basic/utilities/tasks §Behavior Requirements]."""
 
-import re
 from typing import Any, Callable, List, Optional, Union
 
 from ...observed import ERROR, NOTIFICATION, RESULT, Message
 from ...rules import KEPT, TASKED, Broken, CannotTell, Verdict, rule
-from ...values import masked, short
+from ...values import is_time, masked, short
 from .known import (
     AUGMENTED, CANCEL, GET, ID, REPORTING, STATUS, STATUSES, TERMINAL, Known, created, is_augmented, is_later, known,
     listed, related, report, reports, same_requestor, seconds, target, tasks,
 )
 
 _INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
-_TIME = re.compile(
-    r"\d{4}-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12]\d|3[01])[Tt ](?:[01]\d|2[0-4])(?::?[0-5]\d(?::?[0-6]\d(?:[.,]\d+)?)?)?"
-    r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)?")
 _PROMPTLY = 3600.0
 """Seconds after the end of its lifetime until which a task may still be there."""
 _RACE = 5.0
@@ -194,7 +190,7 @@ def status_message(message: Message) -> Verdict:
 def _times(message: Message, name: str) -> Verdict:
     def judge(where: str, each: Any, _: Optional[Known]) -> Optional[Broken]:
         value = each.get(name)
-        if isinstance(value, str) and (masked(value) or _TIME.fullmatch(value)):
+        if isinstance(value, str) and (masked(value) or is_time(value)):
             return None
         return Broken("%s is %s" % (name, short(value) if name in each else "missing"), "%s.%s" % (where, name))
 
