@@ -4,7 +4,8 @@ import argparse
 from typing import Any, Iterable, Iterator, List, Tuple
 
 from ...checker import Checker, Finding
-from ...ladder.conversation import NOTE, Conversation, Remark, Scribe, Step, between, elided
+from ...ladder.conversation import NOTE, Conversation, Remark, Scribe, Step
+from ...ladder.stretches import between, elided
 from ...wiretrace import Event
 from ..command import Command, Commands
 from ..output import DONE, UsageError, note, say

@@ -52,7 +52,7 @@ def _object(rule: Any) -> Dict[str, Any]:
     from ...checker.findings import DISAGREE, VIOLATION, WARNING
     from ...checker.scenes import traces
     from ...ladder import text
-    from ...ladder.conversation import elided
+    from ...ladder.stretches import elided
     from ..judge.ladder import judged
 
     verdict = DISAGREE if rule.disagree else VIOLATION if "MUST" in rule.requirement.level else WARNING
