@@ -89,6 +89,83 @@ def test_brackets_stand_beside_what_belongs_together():
         "++", "||", "||", "||", "+|", " |", " +"]
 
 
+TASK = '"taskId": "786512e2", "createdAt": "2026-11-22T10:30:00Z", "lastUpdatedAt": "2026-11-22T10:30:00Z", "ttlMs": 9'
+POLL = 'C #%d tasks/get {"taskId": "786512e2"}\nS #%d {"status": "%s", ' + TASK + "%s}\n"
+CREATED = """
+    on stdio 2026-07-28
+    C #1 tools/call {"name": "a"}
+    S #1 {"resultType": "task", "status": "working", """ + TASK + "}\n"
+
+
+def test_a_task_is_a_group_from_the_call_to_its_end_and_its_status_is_told():
+    scene = CREATED + POLL % (2, 2, "working", ', "statusMessage": "40 %"') + """
+        C #3 ping {}
+        S #3 {}
+    """ + POLL % (4, 4, "input_required", ', "inputRequests": {"a": {"method": "roots/list"}}') + """
+        C #5 tasks/update {"taskId": "786512e2", "inputResponses": {"a": {"roots": []}}}
+        S #5 {}
+        S notifications/tasks {"status": "completed", %s}
+    """ % TASK
+    made = of(*trace(scene, "+"))
+    assert groups(made, "task") == [("task 786512e2 of tools/call #1", [
+        "tools/call #1", "task: working #1", "tasks/get #2", "result: working, 40 % #2", "tasks/get #4",
+        "result: input_required roots #4", "tasks/update + answers #5", "result #5", "notifications/tasks: completed"])]
+    assert [step.label for step in made.steps if step.turns] == [
+        "task: working #1", "result: input_required roots #4", "notifications/tasks: completed"]
+    assert [line[16] for line in text.lines(made)[3:]] == [*"+|||||||||+"]
+    assert any("Note over C1,S1: task 786512e2 of tools/call #35;1" in line for line in mermaid.lines(made))
+
+
+def test_what_a_task_of_the_older_kind_asks_is_in_its_group():
+    related = '"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "t"}}'
+    scene = """
+        on stdio 2025-11-25
+        C #1 tools/call {"name": "a", "task": {}}
+        S #1 {"task": {"taskId": "t", "status": "working"}}
+        C #2 tasks/result {"taskId": "t"}
+        S #7 roots/list {%s}
+        C #7 {"roots": []}
+        S #2 {"content": [], %s}
+        C #3 tasks/get {"taskId": "other"}
+        S #3 !-32602 "Task not found"
+    """ % (related, related)
+    assert groups(of(*trace(scene, "+")), "task") == [
+        ("task t of tools/call #1", ["tools/call #1", "result: working #1", "tasks/result #2", "roots/list #7",
+                                     "result #7", "result #2"]),
+        ("task other", ["tasks/get #3", "error -32602 #3"])]
+
+
+@pytest.mark.parametrize("many", [4, 5, 40])
+def test_many_looks_at_a_task_are_left_out_and_its_changes_are_not(many):
+    polls = "".join(POLL % (each, each, "working", "") for each in range(2, 2 + many))
+    end = POLL % (90, 90, "completed", ', "result": {}')
+    lines = drawn(CREATED + polls + end)
+    looks = ["tasks/get #%d " % each in " ".join(lines) for each in (*range(2, 2 + many), 90)]
+    assert looks == [True, *[False] * (many - 1), True]
+    assert "                | ... %d polls, working ..." % (many - 1) in lines
+    assert lines[-1].endswith(" result: completed #90") and len(lines) == 10
+    assert any("%d polls, working" % (many - 1) in line for line in mermaid.lines(elided(of(*trace(
+        CREATED + polls + end, "+")))))
+
+
+def test_what_stands_beside_many_looks_at_a_task_is_shown():
+    polls = "".join(POLL % (each, each, "working", "") for each in range(200, 240))
+    lines = drawn(CREATED + 'C #2 ping {}\nS #2 {}\n' + polls + CALLS.replace("#", "#3"))
+    assert any("ping #2" in line for line in lines)
+    assert any("38 polls, working" in line for line in lines)
+    assert any("x tools/call answered" in line for line in lines)
+
+
+def test_looks_at_a_task_over_streams_of_http_are_left_out():
+    polls = "".join("""
+        C [%d] #%d tasks/get {"taskId": "786512e2"}
+        S [%d] stream
+        S [%d] #%d {"status": "working", %s}
+    """ % (each, each, each, each, each, TASK) for each in range(2, 30))
+    lines = drawn(CREATED.replace("stdio", "http") + polls)
+    assert any("27 polls, working" in line for line in lines) and len(lines) < 14
+
+
 def test_several_connections_have_lanes_of_their_own():
     ping = {"id": 1, "method": "ping"}
     made = of(Event(0.0, "client", "message", ping), Event(0.1, "client", "message", ping, connection="2"))

@@ -17,6 +17,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Seq
 from ..methods import is_vendor
 from ..wiretrace import CLIENT, MESSAGE, Event
 from ..wiretrace.text import plain, shorten
+from .tasks import status_of
 
 WIDTH = 28
 """Characters of one ladder: the longest method of the protocol fits in."""
@@ -40,17 +41,19 @@ def label_of(message: Any) -> str:
     """Return the label of a message: its method, or the kind of the answer. It has what the peer has written."""
     if not isinstance(message, dict):
         return "not a message"
+    status = status_of(message)
     if "method" in message:
         params = message.get("params")
         again = isinstance(params, dict) and "inputResponses" in params
         method = str(message["method"])
-        return method + " (vendor)" * is_vendor(method) + " + answers" * again
+        return method + " (vendor)" * is_vendor(method) + " + answers" * again + ": " * bool(status) + status
     if isinstance(message.get("error"), dict):
         return "error %s" % message["error"].get("code")
     result = message.get("result")
     if not isinstance(result, dict) or result.get("resultType", "complete") == "complete":
-        return "result"
-    return " ".join([str(result["resultType"]), *_wanted(result)])
+        wanted = _wanted(result) if status and isinstance(result, dict) else ()
+        return " ".join(["result" + ": " * bool(status) + status, *wanted])
+    return " ".join([str(result["resultType"]), *_wanted(result)]) + ": " * bool(status) + status
 
 
 def _wanted(result: Dict[str, Any]) -> Iterator[str]:

@@ -8,8 +8,8 @@
     conversation = made.conversation(remarks)
 
 A step is one line of the drawing, a group is a set of steps that belong together: a phase of a connection, an HTTP
-exchange whose response is a stream, the rounds of a request that wants input. What was found by a judge is handed in as
-remarks, and stands at the step of its message, its exchange or its time.
+exchange whose response is a stream, the rounds of a request that wants input, the life of a task. What was found by a
+judge is handed in as remarks, and stands at the step of its message, its exchange or its time.
 
 `stretches.elided` leaves out the middle of long stretches in which nothing happened that one would look for. Texts of a
 step are one line of ASCII, whatever a peer has sent; each form of drawing escapes what it needs beside that. Memory and
@@ -25,9 +25,10 @@ from ..wiretrace import (
 )
 from ..wiretrace.text import TextForm, plain, shorten
 from . import label_of
+from .tasks import told
 
 HTTP, NOTE = "http", "note"
-PHASE, STREAM, ROUNDS = "phase", "stream", "rounds"
+PHASE, STREAM, ROUNDS, TASK = "phase", "stream", "rounds", "task"
 BEGINNING, HANDSHAKE, OPERATION, ENDING = "", "handshake", "operation", "end"
 _LABEL = 120
 _NOTE = 400
@@ -79,6 +80,10 @@ class Step(NamedTuple):
     sense: str = ""
     """``asked`` for a request, ``answered`` for a response whose request was seen, "" for anything else."""
     remarks: Tuple[Remark, ...] = ()
+    status: str = ""
+    """The status of a task that it tells; "" if it tells none."""
+    turns: bool = False
+    """True if the task had another status before."""
 
 
 class Gap(NamedTuple):
@@ -92,7 +97,7 @@ class Group(NamedTuple):
     """Steps that belong together; ``steps`` are their places in the conversation, ascending."""
 
     kind: str
-    """phase, stream, or rounds."""
+    """phase, stream, rounds, or task."""
     label: str
     connection: str
     steps: Tuple[int, ...]
@@ -115,6 +120,8 @@ class _Asked(NamedTuple):
     place: int
     rounds: Optional[List[int]]
     """The steps of its rounds, if it is an attempt after the first."""
+    task: str
+    """The task that it is about; "" for none."""
 
 
 class _Stream:
@@ -123,6 +130,14 @@ class _Stream:
     def __init__(self, steps: List[int]) -> None:
         self.steps = steps
         self.events = 0
+
+
+class _Task:
+    """A task of a connection."""
+
+    def __init__(self, steps: List[int]) -> None:
+        self.steps = steps
+        self.status = ""
 
 
 class Scribe:
@@ -150,6 +165,8 @@ class Scribe:
         self._cancelled: Set[Tuple[str, str, str]] = set()
         self._waiting: Dict[Tuple[str, str], List[int]] = {}
         """The rounds of the results that want input, by connection and what the next attempt repeats."""
+        self._tasks: Dict[Tuple[str, str], _Task] = {}
+        """By connection and id."""
 
     def take(self, event: Event) -> None:
         """Take the next event."""
@@ -247,19 +264,39 @@ class Scribe:
         place = self._add(MESSAGE, event, label, self._messages, counted, sense)
         if event.exchange in self._streams and event.direction == SERVER and event.exchange:
             self._streams[event.exchange].events += 1
+        task = self._of_task(event, message, asked, place)
         if asked is not None:
             self._answered(event, said, asked, place)
         elif sense == ASKED:
             rounds = self._again(event, said, counted)
             if rounds is not None:
                 rounds.append(place)
-            self._asked[event.connection, event.direction, id] = _Asked(counted, place, rounds)
+            self._asked[event.connection, event.direction, id] = _Asked(counted, place, rounds, task)
         elif method == CANCELLED:
             key = event.connection, event.direction, _id_of(said.get("params"))
             if key in self._asked:
                 self._cancelled.add(key)
         elif event.direction == CLIENT and method == "notifications/initialized":
             self._phase[event.connection] = OPERATION
+
+    def _of_task(self, event: Event, message: Any, asked: Optional[_Asked], place: int) -> str:
+        """Add a step to those of the task that a message, or the request that it answers, is about; return its id."""
+        said = told(message)
+        id = said.id or (asked.task if asked is not None else "")
+        if not id:
+            return ""
+        task = self._tasks.get((event.connection, id))
+        if task is None:
+            begun = [asked.place] if asked is not None else []
+            of = " of " + self._steps[asked.place].label if asked is not None and not asked.task else ""
+            task = self._tasks[event.connection, id] = _Task(begun)
+            self._groups.append((TASK, "task %s%s" % (shorten(plain(id), _ID), of), event.connection, task.steps))
+        task.steps.append(place)
+        if said.status:
+            self._steps[place] = self._steps[place]._replace(
+                status=shorten(plain(said.status), _ID), turns=said.status != task.status)
+            task.status = said.status
+        return id
 
     def _answered(self, event: Event, said: Dict[str, Any], asked: _Asked, place: int) -> None:
         """Note the answer of a request: it ends its rounds, or wants another one."""

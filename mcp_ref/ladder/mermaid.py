@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, Sequence, Set
 
 from ..wiretrace import CLIENT, MESSAGE, SERVER
 from ..wiretrace.text import plain
-from .conversation import HTTP, PHASE, ROUNDS, STREAM, Conversation, Gap, Group, Remark, Step
+from .conversation import HTTP, PHASE, ROUNDS, STREAM, TASK, Conversation, Gap, Group, Remark, Step
 
 _HARMLESS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ./_-,()[]+=")
 _ARROWS = {CLIENT: "->>", SERVER: "-->>"}
@@ -75,8 +75,8 @@ def _said(remark: Remark) -> str:
 
 
 def blocks(groups: Sequence[Group]) -> List[Group]:
-    """Return the streams and rounds that can be drawn as blocks, outer ones first: none crosses another."""
-    wanted = [group for group in groups if group.kind in (STREAM, ROUNDS) and len(group.steps) > 1]
+    """Return the streams, rounds and tasks that can be drawn as blocks, outer ones first: none crosses another."""
+    wanted = [group for group in groups if group.kind in (STREAM, ROUNDS, TASK) and len(group.steps) > 1]
     found: List[Group] = []
     stack: List[int] = []
     used: Set[int] = set()

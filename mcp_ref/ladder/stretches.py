@@ -1,15 +1,19 @@
 """Parts of a conversation, and a conversation without long stretches in which nothing happened."""
 
 from collections import Counter
-from typing import Dict, Iterable, List, Tuple, Union
+from itertools import groupby
+from typing import Dict, Iterable, Iterator, List, Set, Tuple, Union
 
+from ..methods import GET_TASK
 from ..wiretrace import PROCESS, STDERR
-from .conversation import ANSWERED, ASKED, NOTE, PHASE, Conversation, Gap, Step
+from .conversation import ANSWERED, ASKED, HTTP, NOTE, PHASE, Conversation, Gap, Step
 
 LONGEST = 12
 """Steps of a stretch in which nothing happened, from which on its middle is left out."""
 SHOWN = 3
 """The first and the last steps of such a stretch, which are shown."""
+POLLS, POLLS_SHOWN = 8, 2
+"""Steps of looks at tasks that found nothing new, each a request and its answer, and how many of them are shown."""
 _KINDS = 4
 """The kinds of messages that are counted by name where a stretch is left out."""
 
@@ -17,20 +21,53 @@ _KINDS = 4
 def elided(whole: Conversation, longest: int = LONGEST) -> Conversation:
     """Return a conversation without the middle of long stretches in which nothing happened.
 
-    A stretch has no remark, no phase begins in it, no process starts or ends. One of more than ``longest`` steps keeps
-    its first and last ones.
+    A stretch has no remark, no phase begins in it, no process starts or ends, and no task changes. One of more than
+    ``longest`` steps keeps its first and last ones; of looks at tasks fewer are enough.
     """
     begins = {group.steps[0] for group in whole.groups if group.kind == PHASE and group.steps}
     stretches: List[Tuple[int, int]] = []
+    for polls, run in _runs(whole, begins):
+        head, tail = (POLLS_SHOWN, POLLS_SHOWN - _is_asked(whole.steps[run[-1]])) if polls else (SHOWN, SHOWN)
+        if len(run) > (POLLS if polls else longest):
+            stretches.append((run[0] + head, run[-1] + 1 - tail))
+    return without(whole, stretches)
+
+
+def _runs(whole: Conversation, begins: Set[int]) -> Iterator[Tuple[bool, range]]:
+    """Yield the places of each stretch; of one with many looks at tasks these, and what is between them, apart."""
     start = 0
     for place in range(len(whole.steps) + 1):
         step = whole.steps[place] if place < len(whole.steps) else None
-        notable = not isinstance(step, Step) or bool(step.remarks) or step.kind in (PROCESS, NOTE)
+        notable = not isinstance(step, Step) or bool(step.remarks) or step.turns or step.kind in (PROCESS, NOTE)
         if notable or place in begins:
-            if place - start > longest:
-                stretches.append((start + SHOWN, place - SHOWN))
+            yield from _apart(whole, range(start, place))
             start = place + notable
-    return without(whole, stretches)
+
+
+def _apart(whole: Conversation, places: range) -> Iterator[Tuple[bool, range]]:
+    start = places.start
+    for quiet, run in groupby(places, key=lambda place: _is_quiet(whole.steps[place])):
+        found = list(run)
+        if quiet and len(found) > POLLS and any(_counted(whole.steps[place]) == GET_TASK for place in found):
+            if start < found[0]:
+                yield False, range(start, found[0])
+            yield True, range(found[0], found[-1] + 1)
+            start = found[-1] + 1
+    if start < places.stop:
+        yield False, range(start, places.stop)
+
+
+def _counted(step: Union[Step, Gap]) -> str:
+    return step.counted if isinstance(step, Step) else ""
+
+
+def _is_quiet(step: Union[Step, Gap]) -> bool:
+    """Return True for a look at a task, its answer, and the HTTP around them."""
+    return _counted(step) == GET_TASK or (isinstance(step, Step) and step.kind == HTTP)
+
+
+def _is_asked(step: Union[Step, Gap]) -> bool:
+    return isinstance(step, Step) and step.sense == ASKED
 
 
 def between(whole: Conversation, first: int, last: int) -> Conversation:
@@ -73,6 +110,10 @@ def without(whole: Conversation, stretches: Iterable[Tuple[int, int]]) -> Conver
 
 def _summary(steps: List[Step]) -> str:
     """Return what a stretch was, in one line: the number of messages, and those that are most frequent."""
+    if all(_is_quiet(step) for step in steps) and any(step.sense == ANSWERED for step in steps):
+        looks = sum(step.sense == ANSWERED for step in steps)
+        seen = "".join(", " + status for status in sorted({step.status for step in steps if step.status}))
+        return "... %d poll%s%s ..." % (looks, "s" * (looks != 1), seen)
     answered = Counter(step.counted for step in steps if step.sense == ANSWERED)
     asked = Counter(step.counted for step in steps if step.sense == ASKED)
     told = Counter(step.counted for step in steps if step.number and step.counted and not step.sense)

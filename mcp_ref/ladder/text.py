@@ -9,8 +9,8 @@
         !! violation by the server: mrtr.some-rule
            the evidence (the member)
 
-The number of the message, the seconds since the start, two columns of brackets (streams that are open, rounds that go
-on), and the arrow. Only ASCII; no line is wider than asked for.
+The number of the message, the seconds since the start, two columns of brackets (streams that are open; rounds and
+tasks that go on), and the arrow. Only ASCII; no line is wider than asked for.
 """
 
 from textwrap import wrap
@@ -19,7 +19,7 @@ from typing import Iterable, List, Sequence, Set
 from ..wiretrace import CLIENT, MESSAGE, SERVER
 from ..wiretrace.text import plain
 from . import Rung, draw
-from .conversation import HTTP, PHASE, ROUNDS, STREAM, Conversation, Gap, Group, Remark, Step, name_of
+from .conversation import HTTP, PHASE, ROUNDS, STREAM, TASK, Conversation, Gap, Group, Remark, Step, name_of
 
 LEAST = 60
 """Columns that are needed."""
@@ -30,8 +30,8 @@ _HEAD = 18
 def lines(drawn: Conversation, width: int = 80) -> List[str]:
     """Return the lines of a conversation, at most ``width`` columns wide: at least `LEAST`."""
     several = len(drawn.lanes) > 2
-    columns = [_brackets([group for group in drawn.groups if group.kind == kind], len(drawn.steps))
-               for kind in (STREAM, ROUNDS)]
+    columns = [_brackets([group for group in drawn.groups if group.kind in kinds], len(drawn.steps))
+               for kinds in ((STREAM,), (ROUNDS, TASK))]
     begins = {group.steps[0]: group for group in drawn.groups if group.kind == PHASE and group.label and group.steps}
     room = max(width, LEAST) - _HEAD
     found = [" " * _HEAD + CLIENT + SERVER.rjust(room - len(CLIENT))]

@@ -13,9 +13,10 @@ from .check import judge_file
 
 _HELP = """\
 what is drawn:
-  each message with its number and time, HTTP exchanges ([3] is the third), streams and rounds between brackets,
-  processes, standard error; what breaks a rule stands below its message (check tells more of it). The middle of a long
-  stretch in which nothing happened is left out; --from and --to show a part in full.
+  each message with its number and time, HTTP exchanges ([3] is the third), streams, rounds and tasks between brackets,
+  the status of a task where a message tells it, processes, standard error; what breaks a rule stands below its message
+  (check tells more of it). The middle of a long stretch in which nothing happened, and of many looks at a task, is left
+  out; --from and --to show a part in full.
 
 FILE is what the command check reads: a trace, a HAR, or JSON-RPC messages one a line."""
 
