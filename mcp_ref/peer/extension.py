@@ -126,6 +126,12 @@ class Extension:
         """
         return ()
 
+    def opened(self, member: str, texts: Sequence[str], tell: "Callable[[str, Dict[str, Any]], None]") -> None:
+        """Tell what a client may have missed before its stream was open, by ``tell(method, params)``.
+
+        Called on the reader, after the acknowledgment, with those texts that `agree` has returned.
+        """
+
     def heard(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
         """Take a notification of `methods`. Called in order, one at a time, on a worker."""
 
@@ -280,6 +286,13 @@ class Extensions:
                 found = set(extension.agree(context, member, list(dict.fromkeys(texts))))
                 agreed[member] = [text for text in dict.fromkeys(texts) if text in found]
         return agreed
+
+    def opened(self, agreed: Mapping[str, Any], tell: "Callable[[str, Dict[str, Any]], None]") -> None:
+        """Have the extensions tell what they can on a stream that is open now; ``agreed``: the result of `agree`."""
+        for extension in self._all.values():
+            for member in extension.filters:
+                if agreed.get(member):
+                    extension.opened(member, agreed[member], tell)
 
     def meta_keys(self, revision: Revision) -> FrozenSet[str]:
         """Return the names under reserved prefixes that the extensions allow to be sent."""

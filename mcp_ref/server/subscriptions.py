@@ -312,6 +312,8 @@ class Listeners:
             shown = encode(SubscriptionsAcknowledgedNotificationParams(agreed), revision)
             try:
                 listener.acknowledge(shown)
+                if agreed.extra and self._server.extensions is not None:
+                    self._server.extensions.opened(agreed.extra, listener.tell)
                 context.incoming.watch(lambda: self._end(listener, None))
             except BaseException:  # a KeyboardInterrupt, too; the dispatcher answers the request
                 self._remove(listener)

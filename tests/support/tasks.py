@@ -12,7 +12,7 @@ from mcp_ref.methods import TASKS, of_extension
 from mcp_ref.peer.context import Route
 from mcp_ref.peer.extension import Extension
 from tests.support.conversation import BOUNDED
-from tests.support.scene import SILENT, Answer, Scene
+from tests.support.scene import SILENT, Answer, Failure, Scene
 
 ID = "task-786512e2"
 AT_ONCE = replace(BOUNDED, min_poll_interval=0.0, poll_interval=0.0, restart_delay=0.0)
@@ -62,7 +62,7 @@ class StatelessTasks(Scene):
         super().__init__("2026-07-28", dict({
             "tools/call": dict(working() if created is None else created, resultType="task"),
             "tasks/get": lambda params: self.states.pop(0) if len(self.states) > 1 else self.states[0],
-            "tasks/update": {}, "tasks/cancel": {},
+            "tasks/update": {}, "tasks/cancel": {}, "subscriptions/listen": Failure(-32601, "Method not found"),
             "tools/list": {"tools": [], "ttlMs": 0, "cacheScope": "private"},
         }, **(answers or {})), declared, **options)
 

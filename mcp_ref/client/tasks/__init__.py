@@ -15,7 +15,8 @@ Reading order:
 
 - `calls`: what a client offers
 - `task`: a task in the hands of its caller, and how it is waited for
-- `stateless`: what is special about those of 2026-07-28, and `extension`, by which a client declares them
+- `stateless`: what is special about those of 2026-07-28; `extension`, by which a client declares them; `told`, by which
+  a server tells of them
 - `handshake`: what is special about those of 2025-11-25, where a client asks for a task: `start_tool` for tools that
   may be tasks, `call_tool` for those that must be
 - `received`: what a server of 2025-11-25 asks of its client for a task

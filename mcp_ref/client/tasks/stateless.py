@@ -3,9 +3,18 @@
 The result comes with the state, and so do the questions: each is put to the callbacks of the client once, as if it had
 come by itself, and its answer is sent by `tasks/update`
 [2026-07-28 extensions/tasks/tasks §Task Update Requests] SHOULD.
+
+Who waits is told, where the server agrees: a `subscriptions/listen` with the task's id goes out when the first look is
+LISTEN_FROM seconds away or more, and ends with the wait. The looks go on as the server wishes them, each time twice as
+far apart as before while they bring nothing that the stream has not told. A stream that is refused, or ends, costs
+nothing but its request: the next look comes when it would have come without one. Measured with an interval of 2 s, a
+task of 0.2 s is known to be over after 0.2 s instead of 2, one of 5 s after 5 instead of 6, with 2 requests for 3.
+
+On a pipe or a socket a stream costs no thread. Over HTTP it costs one, and a connection, so a client has no more than
+`mcp_ref.client.tasks.told.HTTP_STREAMS` of them at a time, and further tasks are polled.
 """
 
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Set, Type
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Set, Tuple, Type
 
 from ... import deadline
 from ...codec import DecodeError, decode
@@ -16,6 +25,7 @@ from ...messages.base import COMPLETE
 from ...messages.extensions.tasks import DetailedTask, TaskCreated
 from ...methods import CALL_TOOL, UPDATE_TASK, lookup, result_class
 from ...options import spelt
+from ...peer.extension import Waiting
 from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from ..mrtr import InputRounds, on_wire
 from .task import Self, ToolTask
@@ -24,11 +34,14 @@ if TYPE_CHECKING:
     from ...peer.request_table import ProgressCallback
     from ..client import Client
     from ..subscriptions import Subscription
+    from .told import TaskStream
 
 FILTER = "taskIds"
 """The member of the filter of `subscriptions/listen`."""
-RARELY = 20
-"""The number of intervals between two looks at a task of which the server tells by itself."""
+RARELY = 32
+"""The number of intervals between two looks at most, at a task of which the server tells by itself."""
+LISTEN_FROM = 0.5
+"""The seconds until the next look from which on it is worth a request to be told."""
 
 
 class StatelessTask(ToolTask):
@@ -44,6 +57,10 @@ class StatelessTask(ToolTask):
         """The keys of the questions that were answered; none is used twice in the life of a task."""
         self._updates = 0
         self._subscription: "Optional[Subscription]" = None
+        self._stream: "Optional[TaskStream]" = None
+        """The stream of the present wait."""
+        self._silent = 0
+        """The looks in a row that brought nothing new."""
 
     @classmethod
     def created(
@@ -88,10 +105,61 @@ class StatelessTask(ToolTask):
         self._subscription = self._client.listen(more={FILTER: [self.id or ""]})
         return self._subscription
 
+    # Being told
+
+    def _follow(self, until: Deadline, waiting: Waiting) -> bool:
+        try:
+            return super()._follow(until, waiting)
+        finally:
+            with self._lock:
+                stream, self._stream = self._stream, None
+            if stream is not None:
+                stream.close()
+
+    def _pause(self, seconds: float, until: Deadline) -> None:
+        left = until.left()
+        if self._stream is None and seconds >= LISTEN_FROM and (left is None or left > seconds):
+            self._open_stream()
+        super()._pause(seconds, until)
+
+    def _open_stream(self) -> None:
+        """Ask to be told, and go on without waiting for the server to agree."""
+        from .told import TaskStream
+
+        if self._is_told() or not TaskStream.is_offered(self._client.connection):
+            return
+        stream = TaskStream(self._client, (FILTER, self.id or ""), self._untold)
+        with self._lock:
+            if self._stream is not None:  # another thread waits, too
+                return
+            self._stream = stream
+        stream.open()
+
+    def _untold(self) -> None:
+        """Look when it is time for those who are told nothing: the stream has ended. Called on the reader."""
+        with self._lock:
+            self._due = min(self._due, self._known_at + super()._interval())
+        self._wake.set()
+
+    def _is_told(self) -> bool:
+        subscription, stream = self._subscription, self._stream
+        return subscription is not None and bool(subscription.agreed.more) or stream is not None and stream.is_telling
+
     def _interval(self) -> float:
-        """Return the seconds until the next look: many more while the server tells by itself."""
-        is_told = self._subscription is not None and bool(self._subscription.agreed.more)
-        return super()._interval() * (RARELY if is_told else 1)
+        """Return the seconds until the next look: more and more while the server tells by itself."""
+        return super()._interval() * (min(2 ** self._silent, RARELY) if self._is_told() else 1)
+
+    def _look(self, until: Deadline) -> None:
+        before, self._silent = self._seen(), min(self._silent + 1, RARELY)
+        super()._look(until)
+        if self._seen() != before:  # the stream has not told it, or not yet
+            self._silent = 0
+            self._due = deadline.clock() + self._interval()
+
+    def _seen(self) -> Tuple[str, Optional[str], str]:
+        return self.status, self.message, self.last_updated_at
+
+    # Questions
 
     def _stop(self, reason: str) -> None:
         self._rounds.cancel(reason)

@@ -86,8 +86,8 @@ class ToolTask:
         """A lock that guards what `told` changes: it comes on a thread of the connection."""
         self._wake = threading.Event()
         """Set when something has changed."""
-        self._due = 0.0
-        """The time of the next look."""
+        self._known_at = self._due = 0.0
+        """The times of the last state and of the next look."""
         self._lost = 0
         self._steps = 0
         self._reported: Any = None
@@ -155,8 +155,9 @@ class ToolTask:
     def listen(self) -> "Subscription":
         """Have the server tell what becomes of the task, until the subscription is closed; a context manager.
 
-        As long as it does (``subscription.agreed.more``), `wait` looks rarely, and hears of each change at once. Raises
-        as `Client.listen`; in 2025-11-25 `LocalProtocolError`: servers tell unasked, or not at all.
+        As long as it does (``subscription.agreed.more``), `wait` looks rarely, and hears of each change at once. A long
+        wait listens by itself; this is for a program that does other things, or waits for many moments. Raises as
+        `Client.listen`; in 2025-11-25 `LocalProtocolError`: servers tell unasked, or not at all.
         """
         raise LocalProtocolError("in revision %s servers tell of tasks unasked" % self._client.revision)
 
@@ -355,7 +356,8 @@ class ToolTask:
         self.ttl = None if ttl is None else ttl / 1000.0
         self.poll_interval = None if interval is None else interval / 1000.0
         self.status = state.status
-        self._due = deadline.clock() + self._interval()
+        self._known_at = deadline.clock()
+        self._due = self._known_at + self._interval()
         return True
 
     def _log(self, what: str) -> None:
@@ -375,7 +377,7 @@ def tell(connection: "Connection", params: Dict[str, Any]) -> None:
     id, client = params.get("taskId"), connection.role
     tasks = getattr(client, "_tasks", None) or {}
     task = tasks.get(id) if isinstance(id, str) else None
-    if task is None:
-        connection.counters.note("state of no task", shown(str(id)))
+    if task is None:  # it is over, and nobody holds it any more
+        connection.counters.add("state of no task")
         return
     task.told(params)

@@ -6,7 +6,7 @@ option is a function asks it, and the function may ask the client: that happens 
 task [2026-07-28 extensions/tasks/tasks §Task Creation] SHOULD.
 """
 
-from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Set
 
 from ...codec import DecodeError, decode
 from ...deadline import clock
@@ -16,7 +16,7 @@ from ...messages.extensions.tasks import TASK, TaskParams
 from ...methods import CALL_TOOL, GET_TASK, TASK_NOTICE, TASKS, UPDATE_TASK, lookup, of_extension, result_class
 from ...peer.context import Context, Route, params_reader
 from ...peer.extension import Extension
-from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED
+from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from ...revisions import Revision
 from ..mrtr import wrap
 from .store import TaskRecord, described, milliseconds
@@ -113,7 +113,7 @@ class TasksExtension(Extension):
     # Notifications
 
     def agree(self, context: Context, member: str, texts: Sequence[str]) -> Sequence[str]:
-        """Return the ids of this client's tasks. Who listens to one looks once by itself: it may have ended before."""
+        """Return the ids of this client's tasks."""
         self._tasks.check_rate(context)
         found = []
         for id in texts:
@@ -124,6 +124,12 @@ class TasksExtension(Extension):
                     self._watched[id] = (clock() + _GRACE, _mark(record))
                     self._tasks.watch()
         return found
+
+    def opened(self, member: str, texts: Sequence[str], tell: Callable[[str, Dict[str, Any]], None]) -> None:
+        """Tell of those that have ended, or wait for input, already: nothing else would."""
+        for record in map(self._tasks.store.read, texts):
+            if record is not None and record.status != WORKING:
+                tell(TASK_NOTICE, detailed(record))
 
     def changed(self, record: TaskRecord) -> None:
         """Tell those who listen to a task how it is."""

@@ -5,14 +5,17 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_ref import deadline
 from mcp_ref.client import Extension, MainThreadQueue, connect
 from mcp_ref.client.tasks.task import ToolTask
+from mcp_ref.client.tasks.told import HTTP_STREAMS
 from mcp_ref.errors import (
     AnswerLost, HttpStatus, InputUnavailable, LocalProtocolError, PeerError, PeerProtocolError, RequestCancelled,
     RequestTimeout,
 )
 from mcp_ref.methods import TASKS
-from mcp_ref.server import Server
+from mcp_ref.server import Server, Tasks
+from tests.server.tasks.tasked import served
 from tests.support import clocks
 from tests.support.scene import SILENT, Failure, Scene
 from tests.support.scripted import PATIENCE
@@ -29,6 +32,18 @@ def calling(form, client, name="t", **options):
     if form == "call":
         return client.call_tool(name, **options)
     return client.submit_tool(name, **options).result(PATIENCE)
+
+
+def pausing(monkeypatch):
+    """The pauses of tasks, which are none: a clock is moved instead."""
+    clock, pauses = clocks.by_hand(monkeypatch), []
+
+    def pause(task, seconds, until):
+        pauses.append(round(seconds, 3))
+        clock.now += seconds
+
+    monkeypatch.setattr(ToolTask, "_pause", pause)
+    return pauses
 
 
 each_form = pytest.mark.parametrize("form", ["call", "future"])
@@ -145,13 +160,7 @@ def test_an_announcement_of_another_form_ends_the_call():
 
 @pytest.mark.spec("tasks-ext.respect-poll-interval")
 def test_looks_are_as_far_apart_as_the_server_wished_last(monkeypatch):
-    clock, pauses = clocks.by_hand(monkeypatch), []
-
-    def pause(task, seconds, until):
-        pauses.append(round(seconds, 3))
-        clock.now += seconds
-
-    monkeypatch.setattr(ToolTask, "_pause", pause)
+    pauses = pausing(monkeypatch)
     states = [working(pollIntervalMs=7000), working(), working(pollIntervalMs=1), completed()]
     limits = replace(AT_ONCE, min_poll_interval=0.25, poll_interval=2.0, request_timeout=60.0)
     with StatelessTasks(states, working(pollIntervalMs=5000), limits=limits) as scene:
@@ -478,9 +487,9 @@ def test_a_state_that_is_announced_wakes_who_waits():
 class Telling(StatelessTasks):
     """Its server agrees to tell of these ids; `told` sends a state on the stream."""
 
-    def __init__(self, states, agreed, **options):
+    def __init__(self, states, agreed, *created, **options):
         self.agreed, self.stream = agreed, None
-        super().__init__(states, answers={"subscriptions/listen": SILENT}, **options)
+        super().__init__(states, *created, answers={"subscriptions/listen": SILENT}, **options)
 
     def _answer(self, message):
         super()._answer(message)
@@ -493,18 +502,76 @@ class Telling(StatelessTasks):
         return dict(params, _meta={"io.modelcontextprotocol/subscriptionId": self.stream})
 
 
-@pytest.mark.parametrize("agreed, interval", [([ID], 100.0), ([], 5.0)])
-def test_a_task_of_which_the_server_tells_is_rarely_looked_at(agreed, interval):
-    with Telling([working(pollIntervalMs=5000)], agreed) as scene:
+HOUR = {"pollIntervalMs": 3600000}
+
+
+def test_a_task_of_which_the_server_tells_is_looked_at_more_and_more_rarely(monkeypatch):
+    """A look that brings news shows that the server does not tell them."""
+    pauses = pausing(monkeypatch)
+    states = [working(pollIntervalMs=1000)] * 7 + [working("half done", pollIntervalMs=1000)] * 2 + [completed()]
+    limits = replace(AT_ONCE, request_timeout=3600.0)
+    with Telling(states, [ID], working(pollIntervalMs=1000), limits=limits) as scene:
         task = scene.client.start_tool("t")
         with task.listen() as subscription:
             assert scene.params("subscriptions/listen") == [{"notifications": {"taskIds": [ID]}}]
-            assert bool(subscription.agreed.more) == bool(agreed)
-            task.refresh()
-            waiter = in_thread(task.result, PATIENCE)
-            assert task._interval() == interval
-            scene.tell("notifications/tasks", scene.on_stream(completed("yes")))
-            assert waiter.get().text == "yes"
+            assert subscription.agreed.more
+            task.result()
+    assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0, 32.0, 1.0, 2.0]
+    assert scene.asked.count("subscriptions/listen") == 1
+
+
+@each_form
+def test_a_call_is_told_by_itself_that_its_task_is_over(form):
+    """Without a look: the next one would come in an hour. The stream ends with the call."""
+    with Telling([working(**HOUR)], [ID], working(**HOUR)) as scene:
+        waiter = in_thread(lambda: calling(form, scene.client, timeout=None).text)
+        eventually(lambda: scene.stream is not None)
+        scene.tell("notifications/tasks", scene.on_stream(completed("yes")))
+        assert waiter.get() == "yes"
+        assert scene.asked == ["tools/call", "subscriptions/listen"]
+        assert scene.params("subscriptions/listen") == [{"notifications": {"taskIds": [ID]}}]
+        scene.client.ping()
+        eventually(lambda: [message["params"]["requestId"] for message in scene.notifications] == [scene.stream])
+
+
+@pytest.mark.parametrize("how", ["refused", "agreed to nothing"])
+def test_a_server_that_tells_of_no_tasks_is_asked_once(how, monkeypatch, caplog):
+    """And each look comes when it would have come without a stream."""
+    pauses = pausing(monkeypatch)
+    made = StatelessTasks if how == "refused" else lambda *arguments, **options: Telling(
+        arguments[0], [], *arguments[1:], **options)
+    limits = replace(AT_ONCE, request_timeout=600.0)
+    with made([working(pollIntervalMs=2000)], working(pollIntervalMs=2000), limits=limits) as scene:
+        for _ in range(3):
+            scene.states = [working(pollIntervalMs=2000), working(pollIntervalMs=2000), completed()]
+            scene.client.call_tool("t")
+        assert pauses == 3 * [2.0, 2.0, 2.0]
+        assert scene.asked.count("subscriptions/listen") == 1
+    assert not caplog.records
+
+
+def test_a_stream_that_ends_is_not_waited_for(monkeypatch):
+    """The next look comes when it would have come without it."""
+    with Telling([working(**HOUR)], [ID], working(**HOUR)) as scene:
+        task = scene.client.start_tool("t")
+        waiter = in_thread(lambda: task.result().text)
+        eventually(task._is_told)
+        task._silent = 3
+        scene.tell("notifications/tasks", scene.on_stream(working("still", **HOUR)))
+        eventually(lambda: task._due - deadline.clock() > 7 * 3600)
+        scene.peer.respond(scene.stream, {})
+        scene.client.ping()
+        assert task._due - deadline.clock() < 3601 and not task._is_told()
+        assert scene.count("streams of tasks that ended") == 1
+        scene.tell("notifications/tasks", completed("yes"))
+        assert waiter.get() == "yes" and scene.asked.count("subscriptions/listen") == 1
+
+
+def test_nobody_is_told_who_looks_soon_or_waits_for_a_moment():
+    with Telling([working(), completed()], [ID], working(**HOUR)) as scene:
+        assert not scene.client.start_tool("t").wait(0.01)
+        assert scene.client.task(ID).result(PATIENCE)
+        assert "subscriptions/listen" not in scene.asked
 
 
 # -- Over HTTP ---------------------------------------------------------------------------------
@@ -524,3 +591,15 @@ def test_over_http_each_request_about_a_task_names_it_in_its_head(tmp_path):
              if line.get("kind") == "request"]
     named = [(head["Mcp-Method"], head["Mcp-Name"]) for head in heads if head["Mcp-Method"].startswith("tasks/")]
     assert named == [(method, ID) for method in ("tasks/get", "tasks/get", "tasks/update", "tasks/get")]
+
+
+def test_over_http_a_client_has_few_streams_for_tasks():
+    server = served(tasks=Tasks(poll=0.6))
+    with server.listen("http://127.0.0.1:0/mcp") as listener, connect(listener.address) as client:
+        waiters = [in_thread(lambda: client.call_tool("hold").text) for _ in range(HTTP_STREAMS + 2)]
+        for _ in waiters:
+            server.gate.wait_entered()
+        eventually(lambda: len(server.listeners) == HTTP_STREAMS)
+        server.gate.open()
+        assert [waiter.get() for waiter in waiters] == len(waiters) * ["done"]
+        eventually(lambda: not len(server.listeners))

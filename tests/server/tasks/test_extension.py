@@ -351,6 +351,21 @@ def test_listening_to_tasks():
         assert {**told, "resultType": "complete", "_meta": got["_meta"]} == got
 
 
+@pytest.mark.spec("tasks-ext.push-status-notifications")
+@pytest.mark.parametrize("tool, status", [("quick", "completed"), ("asks", "input_required")])
+def test_a_stream_begins_with_what_has_become_of_a_task_before(tool, status):
+    """Else its client would learn that by polling only."""
+    with Extended(served()) as client:
+        id = client.begin(tool)
+        client.until(id, status)
+        client.peer.begin("2026-07-28", DECLARED)
+        client.peer.listen(taskIds=[id])
+        told = client.peer.receive(lambda message: message.get("method") == "notifications/tasks")["params"]
+        assert told["status"] == status
+        methods = [message.get("method") for message in client.peer.seen]
+        assert methods.index("notifications/subscriptions/acknowledged") < methods.index("notifications/tasks")
+
+
 @pytest.mark.spec("tasks-ext.listen-undeclared-error")
 def test_listening_without_the_declaration_is_refused():
     with Extended(served()) as client:
