@@ -41,7 +41,7 @@ thread          what it does                                 blocks on; freed by
 ``signals``     hears SIGTERM                                a pipe; the signal, the end of serving
 ``stderr``      output of a child; the log of a server       the child's pipe; standard error
 ``task``        runs the handlers of tasks                   the handler; no task that is queued
-``tick``        once a second: idle sessions, keep-alive     time; close
+``tick``        once a second: idle sessions, old tasks      time; close
 ``timer``       deadlines of futures                         time; close
 ``watchdog``    sees that the main thread is not pumped      time; the queue's end
 ``watcher``     sees that handlers keep a thread             a millisecond; no work

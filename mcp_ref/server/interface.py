@@ -100,6 +100,9 @@ class ServerInterface(Features, Protocol):
     def hides(self, connection: Connection) -> bool:
         """Return True if the texts of exceptions are kept from this client."""
 
+    def tick(self) -> None:
+        """Do what has to be done from time to time."""
+
     def resolve(self) -> None:
         """Resolve annotations that were left until now."""
 

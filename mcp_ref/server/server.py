@@ -602,6 +602,11 @@ class Server(Registration):
         ended = "listeners" in self._features and self.listeners.end(connection) > 0
         return "tasks" in self._features and self.tasks.closing(connection) or ended
 
+    def tick(self) -> None:
+        """Do what has to be done from time to time; a listener calls it about once a second."""
+        if "tasks" in self._features:
+            self.tasks.tick()
+
     def missed(self, connection: Connection, count: int) -> None:
         """Tell a client how many messages it missed while it had no stream; see `Role.missed`."""
         from .logs import tell_missed

@@ -377,6 +377,10 @@ class Listeners:
             found = list(self._by_text.get((member, text), ()))
         return self._tell(found, method, params)
 
+    def has(self, member: str, text: str) -> bool:
+        """Return True if a stream asked for this text by a member of an extension."""
+        return (member, text) in self._by_text
+
     def _tell(self, listeners: List[Listener], method: str, params: Optional[Dict[str, Any]] = None) -> int:
         for listener in listeners:
             listener.tell(method, params)

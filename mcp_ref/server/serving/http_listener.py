@@ -172,6 +172,10 @@ class HttpListener:
                     endpoint.tick()
                 except Exception as error:
                     log_raised("keeping sessions", error)  # raised by a store of the user's, for example
+            try:
+                self.server.tick()
+            except Exception as error:
+                log_raised("keeping tasks", error)
 
     def _endpoints(self) -> "List[Union[Endpoint, SseEndpoint]]":
         return [self.endpoint] if self.legacy is None else [self.endpoint, self.legacy]

@@ -6,7 +6,8 @@
 
 A thread runs one task at a time, up to ``max_running_tasks``; more are queued, without a thread. One thread more, while
 there is something to watch, renews leases, looks for tasks of processes that have died, and for those that have
-expired.
+expired. While there is nothing to watch, the thread does so that an HTTP listener has for such things, from time to
+time; elsewhere the next request about tasks.
 """
 
 import secrets
@@ -40,6 +41,8 @@ LEASE = 30.0
 TICK = 0.5
 """Seconds between two looks at what other processes do, and at what has expired."""
 SWEEP = 5.0
+IDLE_SWEEP = 30.0
+"""The same while nobody asks about tasks, and none runs."""
 LIMIT = "max_task_requests_per_second"
 _SHOWN = 8
 """The characters of an id that the log has: who knows an id may have the task."""
@@ -454,6 +457,12 @@ class Tasks:
             else:
                 self.sessions.looked(record)
                 self.extension.looked(record)
+
+    def tick(self) -> None:
+        """Look, if nobody has for IDLE_SWEEP seconds. For whoever comes by from time to time."""
+        now = stores.wall_clock()
+        if now - self._swept >= IDLE_SWEEP or now < self._swept:
+            self._look()
 
     def _keep(self, run: TaskRun, clock: float) -> None:
         """Renew the lease of a run, or cancel it if another process has ended the task."""

@@ -120,7 +120,7 @@ class TasksExtension(Extension):
             record = self._tasks.own(context, id)
             if record is not None:
                 found.append(id)
-                if self._tasks.store.shared:
+                if self._tasks.store.shared and not record.final:
                     self._watched[id] = (clock() + _GRACE, _mark(record))
                     self._tasks.watch()
         return found
@@ -147,10 +147,12 @@ class TasksExtension(Extension):
         return set(self._watched)
 
     def looked(self, record: TaskRecord) -> None:
-        """Take a look at a task that another process may have changed."""
+        """Take a look at a task that another process may have changed; forget it if nobody listens any more."""
         seen = self._watched.get(record.id)
         if seen is not None and seen[1] != _mark(record):
             self.changed(record)
+        elif seen is not None and seen[0] < clock() and not self._tasks.server.listeners.has(IDS, record.id):
+            self._watched.pop(record.id, None)
 
     def gone(self, id: str) -> None:
         """Forget a task that is not there any more."""

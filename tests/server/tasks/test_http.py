@@ -5,6 +5,10 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.server import Context, Server, SqliteTasks, Tasks
+from mcp_ref.server.serving import http_listener
+from mcp_ref.server.tasks import engine
+from mcp_ref.server.tasks import store as stores
+from mcp_ref.server.tasks.store import TaskRecord, TaskRoom
 from tests.support.by_hand import EVERYTHING, accept
 from tests.support.http_exchange import Web
 from tests.support.http_modern import ModernWeb, made
@@ -199,3 +203,25 @@ def test_a_thousand_tasks_that_wait_or_are_queued_hold_few_threads():
         eventually(lambda: threading.active_count() - before <= 1)
         records = server.tasks.store.list("", 0, 2000)
         assert sum(record.status == "input_required" for record in records) == 500
+
+
+def test_an_idle_server_deletes_what_has_expired_and_fails_what_was_lost(monkeypatch, tmp_path):
+    """No request comes any more."""
+    now = [1000.0]
+    monkeypatch.setattr(stores, "wall_clock", lambda: now[0])
+    monkeypatch.setattr(http_listener, "_TICK", 0.01)
+    store = SqliteTasks(str(tmp_path / "tasks.db"))
+    server = served(tasks=Tasks(store, ttl=10))
+    with server.listen("http://127.0.0.1:0/mcp") as listener:
+        with connect(listener.address) as client:
+            client.start_tool("quick").result()
+        dead = TaskRecord("dead", "", {"revision": "2026-07-28"}, 1000.0, 2.0, now[0])
+        dead.until = store.clock() - 1.0
+        assert not store.create(dead, TaskRoom(9, 9, 1 << 20))
+        now[0] += 9
+        eventually(lambda: not server.tasks._watching)  # else that would see to it
+        assert len(store.list("", 0, 9)) == 2
+        now[0] += engine.IDLE_SWEEP
+        eventually(lambda: len(store.list("", 0, 9)) == 1)
+        eventually(lambda: store.read("dead").status == "failed")
+    store.close()

@@ -12,7 +12,7 @@ import pytest
 from mcp_ref.protocol import envelope
 from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, SqliteTasks, Tasks
-from mcp_ref.server.tasks import engine
+from mcp_ref.server.tasks import engine, extension
 from tests.support.by_hand import accept
 from tests.support.sides import eventually
 
@@ -96,6 +96,20 @@ def test_who_waits_or_listens_hears_of_tasks_of_other_processes(two):
             assert other.answer_to(waiting)["result"]["_meta"] == {RELATED: {"taskId": id}}
             told = fourth.peer.receive(lambda message: message.get("method") == "notifications/tasks")
             assert told["params"]["taskId"] == listened and told["params"]["status"] == "completed"
+
+
+def test_a_task_is_not_looked_at_any_more_once_nobody_listens(two, monkeypatch):
+    here, there = two
+    monkeypatch.setattr(extension, "_GRACE", 0.0)
+    with Extended(here) as one, Extended(there) as other:
+        id = one.begin("asks")
+        one.until(id, "input_required")
+        other.peer.begin("2026-07-28", DECLARED)
+        other.peer.listen(taskIds=[id])
+        assert there.tasks.extension.watched() == {id}
+        there.listeners.end()
+        eventually(lambda: not there.tasks.extension.watched())
+        eventually(lambda: not there.tasks._watching)
 
 
 def test_a_process_that_stood_still_has_lost_its_task(two, monkeypatch):
