@@ -240,6 +240,8 @@ class ToolTask:
             if until.expired():
                 return False
             self._advance(until)
+            if self._is_over():
+                continue  # the result has come
             left = self._due - deadline.clock()
             if left > 0:
                 self._pause(left, until)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_ref.client import Sampling
+from mcp_ref.client.tasks import task as task_module
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, PeerError, RequestCancelled, RequestTimeout
 from tests.support.scene import SILENT, Failure, Scene
 from tests.support.scripted import PATIENCE
@@ -87,6 +88,14 @@ def test_the_result_is_asked_for_early_and_the_status_beside_it():
         assert asked == 4 * [{"taskId": ID}]
         scene.end("yes")
         assert waiter.get().text == "yes"
+
+
+def test_nothing_is_waited_for_once_the_result_is_here(monkeypatch):
+    monkeypatch.setattr(task_module, "_SLICE", 3600.0)
+    with HandshakeTasks([kept(pollInterval=HOUR)], payload("yes")) as scene:
+        scene.client.start_tool("t")
+        task = scene.client.task(ID)
+        assert in_thread(task.result).get().text == "yes"
 
 
 @pytest.mark.spec("tasks.respect-poll-interval")
