@@ -2,6 +2,7 @@
 
  - the client of `@modelcontextprotocol/ext-tasks`, which knows both generations, against the server that the official
    suite is pointed at, over HTTP
+ - the inspector's command line against the same server
  - our client against a server made with `fastmcp-tasks`, which knows that of 2026-07-28, over stdio and HTTP
 
 Those of 2025-11-25 are in `everything_walk`, too. `WALKS` has each by name, as a function of the peers' commands.
@@ -13,6 +14,7 @@ import sys
 from functools import partial
 from typing import Any, Callable, Dict, List
 
+import inspector_walk
 import peers
 from http_walks import serving
 from mcp_ref import connect
@@ -32,6 +34,12 @@ def theirs(mode: str, commands: Dict[str, List[str]]) -> None:
         done = subprocess.run([*commands["typescript"], str(HERE / "ext_tasks_client.mjs"), url], env=environment,
                               stdin=subprocess.DEVNULL, timeout=6 * SECONDS)
     expect(done.returncode == 0, "ext_tasks_client.mjs ended with", done.returncode)
+
+
+def inspected(commands: Dict[str, List[str]]) -> None:
+    """The inspector, in both generations."""
+    with serving([sys.executable, str(FIXTURE), "--http", "127.0.0.1:{port}"], "/mcp") as url:
+        inspector_walk.use_extensions(commands["inspector"], url)
 
 
 def ours(over_http: bool, commands: Dict[str, List[str]]) -> None:
@@ -71,6 +79,7 @@ def _use(target: Any, steps: Steps) -> None:
 
 WALKS: Dict[str, Callable[[Dict[str, List[str]]], None]] = {
     "tasks-ext-tasks": partial(theirs, "2026-07-28"), "tasks-ext-tasks-legacy": partial(theirs, "legacy"),
+    "tasks-inspector": inspected,
     "tasks-fastmcp-stdio": partial(ours, False), "tasks-fastmcp-http": partial(ours, True),
 }
 """Every walk by name."""
