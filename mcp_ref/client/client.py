@@ -364,8 +364,7 @@ class Client(Calls):
         """Return the entries of the skills that the server lists; nothing of them is read. See `mcp_ref.client.skills`.
 
         A server may list only some, and `skill` asks for one by its URI
-        [2026-07-28 extensions/skills/skills §Listing Skills]. Raises
-        `CapabilityMissing` if the server has none.
+        [2026-07-28 extensions/skills/skills §Listing Skills]. Raises `CapabilityMissing` if the server has none.
         """
         from .skills import list_skills
 

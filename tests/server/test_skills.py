@@ -171,7 +171,9 @@ def test_a_skill_that_was_broken_later_is_left_out_and_logged_and_the_others_sta
 
 @pytest.mark.spec("skills.format-conformance", "skills.name-rules", "skills.limits-kept-by-server")
 @pytest.mark.parametrize("path, content, reason", [
-    ("pdf/SKILL.md", "no front matter", "line 1"),
+    ("pdf/SKILL.md", "no front matter", "line 1: there is no front matter: begin the file with a line ---"),
+    ("pdf/SKILL.md", "\ufeff" + PDF, "line 1: a byte order mark stands before ---"),
+    ("pdf/SKILL.md", " " + PDF, "line 1: there are spaces before ---"),
     ("pdf/SKILL.md", "---\nname: pdf\n---\n", "description is a text"),
     ("pdf/SKILL.md", "---\ndescription: x\n---\n", "name is 1 to 64"),
     ("pdf/SKILL.md", skill("other"), "they have to be equal"),
@@ -260,7 +262,7 @@ def test_a_long_list_has_pages_and_an_entry_is_on_one(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="this platform has no links")
-def test_links_lead_nowhere(folder, tmp_path):
+def test_links_lead_nowhere_which_is_logged_once(folder, tmp_path, caplog):
     write(tmp_path, "secret/SKILL.md", skill("secret"))
     os.symlink(str(tmp_path / "secret"), str(folder / "secret"))
     os.symlink(str(tmp_path / "secret" / "SKILL.md"), str(folder / "pdf" / "link.md"))
@@ -272,6 +274,13 @@ def test_links_lead_nowhere(folder, tmp_path):
         assert "skill://secret/SKILL.md" not in found
         assert all("link" not in each["uri"] for each in found["skill://pdf/SKILL.md"]["resources"])
         assert ask(peer, "resources/read", {"uri": "skill://pdf/link.md"})["error"]["code"] == -32602
+        listed(peer)
+    said = sorted(record.getMessage() for record in caplog.records if "links not served" in record.getMessage())
+    assert len(said) == 2 and str(folder / "pdf" / "link.md") in said[0] and str(folder / "secret") in said[1]
+    (tmp_path / "linked").mkdir()
+    os.symlink(str(tmp_path / "secret"), str(tmp_path / "linked" / "secret"))
+    with pytest.raises(BadSkill, match="no SKILL.md .*; links are not followed: .*secret"):
+        Server("x").skills(tmp_path / "linked")
 
 
 def test_the_list_is_kept_while_many_ask_and_files_change(folder):

@@ -80,7 +80,7 @@ def read(text: str) -> Tuple[Dict[str, Any], str]:
     """
     lines = re.split("\r\n|\n|\r", text[:MAX_CHARACTERS + 1])
     if lines[0].rstrip(" \t") != FENCE:
-        raise FrontMatterError(1, "the first line is --- and nothing else, where front matter begins")
+        raise FrontMatterError(1, _no_fence(lines[0]))
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip(" \t") == FENCE), None)
     if end is None:
         far = "within max. %d characters " % MAX_CHARACTERS if len(text) > MAX_CHARACTERS else ""
@@ -94,6 +94,15 @@ def read(text: str) -> Tuple[Dict[str, Any], str]:
     found = _FrontMatterReader(lines[1:end]).document()
     rest = re.split("(\r\n|\n|\r)", text, maxsplit=end + 1)
     return found, rest[-1] if len(rest) > 2 * (end + 1) else ""
+
+
+def _no_fence(line: str) -> str:
+    """Return what is wrong with the first line of a text without front matter."""
+    if line.startswith("\ufeff"):
+        return "a byte order mark stands before ---: save the file as UTF-8 without one"
+    if line.strip() == FENCE:
+        return "there are spaces before ---, where front matter begins: remove them"
+    return "there is no front matter: begin the file with a line ---, name: and description:, and another line ---"
 
 
 class _FrontMatterReader:

@@ -15,10 +15,11 @@ a skill, when the folder is registered                    `BadSkill`, a ValueErr
 a skill that was changed while the server runs            it is left out of the list, counted and logged; the others
                                                           stay
 a skill above the limits that every host takes            as any other fault
+a link, to a file, a folder or a skill                    what it names is not served; counted and logged
 ========================================================  ============================================================
 
 The folder is looked through at each request for a list or an entry; only files whose time or size has changed are
-read again. Names that begin with a dot are not served, nor are links. A client need not declare the extension: one
+read again. Names that begin with a dot are not served. A client need not declare the extension: one
 that does not know it sees ordinary resources [2026-07-28 extensions/skills/skills §Capability Negotiation].
 """
 
@@ -88,6 +89,8 @@ class SkillFolder(Directory):
                          max_bytes=rules.MAX_SKILL_BYTES)
         self._lock = threading.Lock()
         self._known: Dict[Parts, _KnownFile] = {}
+        self.links: List[str] = []
+        """The paths of links, which are not served, as they were looked at last."""
 
     def entries(self) -> Tuple[Dict[str, Skill], List[str]]:
         """Return the skills by the URI of their ``SKILL.md``, as the files are now, and what is wrong with others."""
@@ -112,8 +115,13 @@ class SkillFolder(Directory):
         """Return the files and their sizes; read those that are new or have changed. Raises `Missing`."""
         sizes: Dict[Parts, int] = {}
         known: Dict[Parts, _KnownFile] = {}
+        links: List[str] = []
         for parts, status in self.tree.walk((), self._enters):
-            if status is None or not self._allows(parts[-1]):
+            if not self._allows(parts[-1]):
+                continue
+            if status is None:
+                whole = os.path.join(self.tree.root, *parts)
+                links += [whole] if os.path.islink(whole) else []
                 continue
             seen = (status.st_mtime_ns, status.st_size, status.st_ino)
             before = self._known.get(parts)
@@ -124,7 +132,7 @@ class SkillFolder(Directory):
                     continue  # gone since it was listed
                 known[parts] = _KnownFile(seen, "", None)
             sizes[parts] = status.st_size
-        self._known = known
+        self._known, self.links = known, links
         return sizes
 
     def _read(self, parts: Parts, seen: Tuple[int, int, int]) -> _KnownFile:
@@ -220,7 +228,8 @@ class Skills(Extension):
             raise BadSkill("%d %s cannot be served:\n  %s" % (
                 len(wrong), "skill" if len(wrong) == 1 else "skills", "\n  ".join(wrong)))
         if not found:
-            raise BadSkill("%s: there is no SKILL.md in this folder nor below it" % folder.tree.root)
+            hint = "; links are not followed: %s" % ", ".join(folder.links) if folder.links else ""
+            raise BadSkill("%s: there is no SKILL.md in this folder nor below it%s" % (folder.tree.root, hint))
         self._folders.append(folder)
         self.refresh()
 
@@ -232,10 +241,12 @@ class Skills(Extension):
             for folder in self._folders:
                 found, wrong = folder.entries()
                 now.update(found)
-                for text in wrong:
+                linked = ["%s: links are not followed: put a copy in its place" % each for each in folder.links]
+                for what, text in [("skills not served", text) for text in wrong] + [
+                        ("links not served", text) for text in linked]:
                     self._told.add(text)
                     if text not in told:
-                        self.counters.note("skills not served", text)
+                        self.counters.note(what, text)
             for before in self.listing.values():
                 if now.get(before.uri) != before:
                     self.listing.remove(before.uri)
