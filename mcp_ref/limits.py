@@ -48,6 +48,8 @@ notifications that wait for         as for each                                m
 callbacks
 progress that waits for a callback  max_pending requests                       max_inflight, one long message
 requests of the server that run     as for each                                max_inflight, max_held_bytes
+the same, as tasks; their results   as for each                                max_tasks_per_principal, max_task_bytes,
+                                                                               max_tasks_bytes, max_task_ttl
 lists                               as for each                                max_cached_items, max_pages
 resources, completions              as for each                                max_cached_resource_bytes,
                                                                                max_cached_completions
@@ -173,7 +175,7 @@ class Limits(Record):
     max_task_bytes               bytes        of one task: its request, answers and result
     max_tasks_bytes              bytes        of all tasks in a store, after which none is created
     max_task_ttl                 seconds      from its creation for which a task may be kept
-    max_task_requests_per_second a second     requests of one client about tasks
+    max_task_requests_per_second a second     requests of one peer about tasks
     ===========================  ===========  ====================================================================
 
     Why each is as it is, and what happens when it is reached, stands at its field in the source.
@@ -428,22 +430,23 @@ class Limits(Record):
 
     # Tasks
     max_running_tasks: int = 32
-    """Tasks whose handlers run, in one server. Each keeps a thread; more tasks are queued, and a task that waits for
-    input has none."""
+    """Tasks whose handlers run, in one server, or whose callbacks run, on one connection of a client. Each keeps a
+    thread; more tasks are queued, and a task of a server that waits for input has none."""
     max_tasks: int = 20_000
     """Tasks in a store, until they expire; one more is refused."""
     max_tasks_per_principal: int = 2000
-    """Tasks of one principal, running or not; clients that need not show who they are count as one. A further one is
-    refused until an older one has expired [2025-11-25 basic/utilities/tasks §Resource Management] SHOULD."""
+    """Tasks of one principal, running or not; clients that need not show who they are count as one, and so does each
+    connection of a client that runs tasks for its server. A further one is refused until an older one has expired
+    [2025-11-25 basic/utilities/tasks §Resource Management] SHOULD."""
     max_task_bytes: int = 4 * 1024 * 1024
     """One task with its request, the answers to its questions and its result. A longer result fails the task."""
     max_tasks_bytes: int = 256 * 1024 * 1024
-    """All tasks in a store; above it none is created."""
+    """All tasks in a store, or of one connection of a client; above it none is created."""
     max_task_ttl: float = 86_400.0
-    """Time for which a task is kept, whatever its client asks for [2025-11-25 basic/utilities/tasks §Resource
+    """Time for which a task is kept, whatever its requestor asks for [2025-11-25 basic/utilities/tasks §Resource
     Management] SHOULD."""
     max_task_requests_per_second: float = 200.0
-    """Requests of one client about its tasks: more is no polling, but guessing of ids
+    """Requests of one peer about its tasks: more is no polling, but guessing of ids
     [2025-11-25 basic/utilities/tasks §Task Isolation and Access Control] SHOULD."""
 
     def __repr__(self) -> str:

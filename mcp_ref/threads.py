@@ -22,6 +22,7 @@ thread          what it does                                 blocks on; freed by
 ``child``       waits for the end of a child process         the child
 ``ending``      ends a server in order after SIGTERM         handlers; their grace
 ``exit``        ends a process that a stuck handler keeps    time
+``expiry``      deletes tasks of a client that have expired  half a second; no such task being left, close
 ``extension``   an extension's work on an answer             the extension
 ``host``        a host's servers side by side; one was lost  the server; time
 ``keepalive``   pings the peer                               the interval, the answer; close

@@ -77,7 +77,8 @@ class Client(Calls):
     announces, also what is outside of the specification, such as ``acme/event``.
 
     ``extensions``: features beyond the protocol, see `mcp_ref.peer.extension`. ``tasks``: False to declare that no call
-    may become a task; see `mcp_ref.client.tasks`.
+    may become a task; True to let servers of 2025-11-25 make tasks of what they ask the model and the user; see
+    `mcp_ref.client.tasks`.
     ``cache``: a `SharedAnswers`, where this client and others share what servers say is public; see
     `mcp_ref.client.cache`. ``check_results``: False to leave results of tools unchecked, see
     `mcp_ref.client.structured`. ``executor``: runs the callbacks. ``strict``: True to refuse what real but careless
@@ -126,7 +127,7 @@ class Client(Calls):
         self.info = Implementation(name, version, title, description, website_url, icons)
         self.revisions = negotiation.spoken(era, revisions, DEFAULT_ERA)
         self.eras: MutableMapping[str, str] = {} if eras is None else eras
-        self.offers = Offers({"roots": roots, "sampling": sampling, "elicitation": elicitation})
+        self.offers = Offers({"roots": roots, "sampling": sampling, "elicitation": elicitation}, tasks is True)
         self.on_log = on_log
         self.on_update = on_update
         self.on_notification = on_notification

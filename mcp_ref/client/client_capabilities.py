@@ -44,6 +44,9 @@ REQUESTS: Dict[str, str] = {
 }
 """A request of a server -> the offer that answers it."""
 
+TASKED = ("sampling", "elicitation")
+"""The offers whose requests may be tasks [2025-11-25 basic/utilities/tasks §Client Capabilities]."""
+
 Heard = Callable[[Connection, Dict[str, Any]], None]
 """A function that takes a notification: the connection it came on, and its params."""
 
@@ -52,11 +55,14 @@ class Offers:
     """The offers of one client.
 
     ``given``: name -> an object of the class, or the argument of its constructor (paths for roots, a function for
-    the others), or None.
+    the others), or None. ``tasks``: True if what a server asks of them may be a task; see
+    `mcp_ref.client.tasks.receiver`.
     """
 
-    def __init__(self, given: Dict[str, Any]) -> None:
+    def __init__(self, given: Dict[str, Any], tasks: bool = False) -> None:
         self._made = {name: _made(name, value) for name, value in given.items() if value is not None}
+        self._tasks = tuple(name for name in TASKED if tasks and name in self._made)
+        """The offers that answer by tasks."""
         self._lock = threading.Lock()
         self._attached: List[Any] = []
         self.notifications: Dict[str, Heard] = {}
@@ -79,20 +85,33 @@ class Offers:
             links_alone = name == "elicitation" and capability.url is not None and capability.form is None
             if offered.elicitation_modes or not links_alone:
                 setattr(declared, name, capability)
+        if self._tasks:
+            from .tasks.receiver import capability as tasks_capability
+
+            declared.tasks = tasks_capability(self._tasks)
         return declared
 
     def route(self, client: "Owner", method: str, revision: Revision) -> Optional[Route]:
         """Return how a request of the server is answered; None, and with it -32601, if it is not offered
         [..2025-11-25 client/roots §Error Handling] SHOULD."""
-        offer = self._made.get(REQUESTS.get(method, ""))
-        if offer is None or lookup(method, revision) is None:
+        name = REQUESTS.get(method, "")
+        offer = self._made.get(name)
+        if lookup(method, revision) is None or offer is None and not self._tasks:
             return None
-        route: Route = offer.route(client, revision)
-        if revision.tasks:
-            from .tasks.received import answers_naming_task
+        if offer is None:
+            from .tasks import receiver
 
+            return receiver.route(method) if revision.tasks else None
+        route: Route = offer.route(client, revision)
+        if not revision.tasks:
+            return route
+        from .tasks.received import answers_naming_task
+
+        if name not in self._tasks:
             return answers_naming_task(route)
-        return route
+        from .tasks.receiver import augmented
+
+        return augmented(route, answers_naming_task(route))
 
     def attach(self, client: "Owner", connection: Connection) -> None:
         """Let the offers announce changes from now on: the connection is operating."""
