@@ -92,8 +92,8 @@ NOT_DONE: Tuple[NotDone, ...] = (
     NotDone("a task that was running when its process died is failed, and not begun again",
             "what its handler has done is not known; give it a tool that looks, and call it again", R2025_11_25,
             ("basic/utilities/tasks",)),
-    NotDone("a server asks its client for nothing as a task", "its own tasks wait for answers without a thread",
-            R2025_11_25, ("basic/utilities/tasks",)),
+    NotDone("a server asks its client for nothing as a task, unless a handler sends such requests by ctx.call",
+            "its own tasks wait for answers without a thread", R2025_11_25, ("basic/utilities/tasks",)),
     NotDone("an extension cannot add kinds of questions to the client", "questions are those of the protocol: "
             "elicitation, sampling, roots", R2026_07_28, ("basic/patterns/mrtr",)),
     NotDone("stale answers are never served from the client's cache", "the page allows it, and does not ask for it",

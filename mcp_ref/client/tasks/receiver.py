@@ -276,6 +276,8 @@ class ReceivedTasks:
         """Keep the answer in place of the request, and return the requests that wait for it."""
         if task.id in self._tasks:
             self._bytes += size - task.size
+        if task.incoming is None and task in self._queue:
+            self._queue.remove(task)
         task.answer, task.given, task.size = answer, None, size
         waiting, task.waiting = task.waiting, []
         return waiting

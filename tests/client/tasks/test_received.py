@@ -1,4 +1,5 @@
 """Tasks that a server of 2025-11-25 has a client run, by raw messages."""
+import contextlib
 import itertools
 import re
 import threading
@@ -6,11 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_ref.client import Client, Sampling
+from mcp_ref import connect
+from mcp_ref.client import Client, ModelCard, Sampling
 from mcp_ref.client.tasks import receiver
 from mcp_ref.errors import RpcError
+from mcp_ref.host import Allow, Host, Policy
 from mcp_ref.peer.executors import Inline
 from mcp_ref.peer.main_thread import MainThreadQueue
+from mcp_ref.server import Context, Server
 from tests.support.clocks import by_hand
 from tests.support.conversation import BOUNDED
 from tests.support.scene import Scene
@@ -331,13 +335,15 @@ def test_a_queued_task_that_is_cancelled_never_begins():
     with Asking(limits=replace(BOUNDED, max_running_tasks=2)) as scene:
         ids = [scene.begin() for _ in range(5)]
         eventually(lambda: len(scene.contexts) == 2)
-        assert scene.get(ids[3], "tasks/cancel")["result"]["status"] == "cancelled"
+        tasks = scene.client.connection.state["received tasks"]
+        eventually(lambda: len(tasks._queue) == 3)
+        assert scene.get(ids[3], "tasks/cancel")["result"]["status"] == "cancelled" and len(tasks._queue) == 2
         assert {scene.get(id)["result"]["status"] for id in ids} == {"working", "cancelled"}
         scene.gate.open()
         for id in ids[:3] + ids[4:]:
             scene.until(id, "completed")
         assert len(scene.contexts) == 4
-        eventually(lambda: scene.client.connection.state["received tasks"]._running == 0)
+        eventually(lambda: not tasks._running)
 
 
 def test_a_cancellation_and_the_end_of_the_callback_at_once():
@@ -620,3 +626,38 @@ def test_callbacks_that_run_on_the_reader():
         seen = [message for message in scene.peer.seen if message.get("method") == STATUS or "task" in
                 message.get("result", {})]
         assert ["method" in message for message in seen] == [False, True]
+
+
+# -- With our own server and host --------------------------------------------------------------
+
+
+def requestor():
+    """A server whose tool has the client's model write by a task, as `Context.call` lets it."""
+    server = Server("asks")
+
+    @server.tool
+    def write(ctx: Context) -> str:
+        made = ctx.call("sampling/createMessage", dict(SAMPLE, task={"ttl": 60000}))["task"]
+        result = ctx.call("tasks/result", {"taskId": made["taskId"]})
+        state = ctx.call("tasks/get", {"taskId": made["taskId"]})
+        return "%s: %s" % (state["status"], result["content"]["text"])
+
+    return server
+
+
+@pytest.mark.parametrize("over_http", [False, True])
+def test_our_server_asks_by_a_task(over_http):
+    server = requestor()
+    options = {"era": "legacy", "tasks": True, "sampling": Sampling(lambda params, context: "yes", model="m")}
+    with contextlib.ExitStack() as stack:
+        target = stack.enter_context(server.listen("http://127.0.0.1:0")).address if over_http else server
+        client = stack.enter_context(connect(target, **options))
+        assert client.call_tool("write").text == "completed: yes"
+
+
+def test_a_host_runs_tasks_for_its_servers():
+    host = Host(tasks=True, era="legacy", sampling=lambda request: "yes", models=[ModelCard("m")],
+                policy=Policy(sampling=lambda question: Allow(), tool_call=lambda question: Allow()))
+    with host:
+        host.connect("one", requestor())
+        assert host.call_tool("one__write").text == "completed: yes"
