@@ -101,7 +101,7 @@ class Offers:
         if offer is None:
             from .tasks import receiver
 
-            return receiver.route(method) if revision.tasks else None
+            return receiver.route(method)
         route: Route = offer.route(client, revision)
         if not revision.tasks:
             return route

@@ -208,7 +208,7 @@ def test_a_result_that_is_not_wanted_any_more_is_not_sent():
         assert len(task.waiting) == 1
         scene.gate.open()
         assert "result" in scene.answer(wanted) and not scene.answered(given_up)
-        eventually(lambda: not len(scene.client.connection.inflight))
+        eventually(lambda: scene.client.connection.inflight.wait_empty(0))
 
 
 def test_a_request_that_is_cancelled_before_it_is_a_task_becomes_none(monkeypatch):
@@ -285,6 +285,17 @@ def test_the_parameter_names_the_task():
         assert scene.count("unknown task") == 3
 
 
+@pytest.mark.spec("tasks.bind-context", "tasks.context-rejected", "tasks.context-list",
+                  "tasks.no-list-without-identity")
+def test_the_tasks_of_one_server_are_unknown_to_another():
+    with Asking() as scene, Asking(sampling=Sampling(lambda params, context: "x", model="m")) as another:
+        id, own = scene.begin(), another.begin()
+        for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+            assert another.get(id, method)["error"] == {"code": -32602, "message": "Task not found"}
+        assert [each["taskId"] for each in another.call("tasks/list")["result"]["tasks"]] == [own]
+        assert scene.get(id)["result"]["status"] == "working"
+
+
 @pytest.mark.parametrize("task, said", [
     (5, "params.task: expected object, got integer"), ("x", "params.task: expected object, got string"),
     (None, "params.task: expected object, got null"), ([], "params.task: expected object, got array"),
@@ -329,6 +340,16 @@ def test_a_task_is_cancelled():
         done = scene.begin("elicitation/create")
         scene.until(done, "completed")
         assert "completed" in scene.get(done, "tasks/cancel")["error"]["message"]
+
+
+@pytest.mark.spec("tasks.cancel-not-notification")
+def test_a_task_is_not_cancelled_by_a_notification():
+    with Asking() as scene:
+        request = scene.send("sampling/createMessage", dict(SAMPLE, task={}))
+        id = scene.answer(request)["result"]["task"]["taskId"]
+        eventually(lambda: scene.contexts)
+        scene.tell("notifications/cancelled", {"requestId": request})
+        assert scene.get(id)["result"]["status"] == "working" and not scene.contexts[0].cancelled.is_set()
 
 
 def test_a_queued_task_that_is_cancelled_never_begins():
@@ -503,6 +524,17 @@ def test_only_so_many_run_and_the_rest_waits_its_turn():
         assert all(scene.answer(each)["result"]["content"]["text"] == "yes" for each in waiting)
 
 
+def test_a_server_that_waits_for_too_much():
+    with Asking(limits=replace(OFTEN, max_inflight=5)) as scene:
+        id = scene.begin()
+        scene.gate.entered()  # the run counts, too
+        waiting = [scene.send("tasks/result", {"taskId": id}) for _ in range(20)]
+        eventually(lambda: sum(len(scene.answered(each)) for each in waiting) == 16)
+        refused = [scene.answered(each)[0]["error"] for each in waiting if scene.answered(each)]
+        assert all("max_inflight (5)" in error["message"] for error in refused)
+        assert scene.get(id)["result"]["status"] == "working"
+
+
 def test_thousands_of_tasks():
     with Asking(limits=replace(OFTEN, max_running_tasks=4)) as scene:
         sent = [scene.send("sampling/createMessage", dict(SAMPLE, task={})) for _ in range(3000)]
@@ -619,9 +651,31 @@ def test_callbacks_run_where_the_executor_has_them_run():
     assert user.get() == "yes" and threads == [threading.current_thread()]
 
 
+def test_a_callback_that_is_interrupted_on_the_main_thread():
+    queue, errors = MainThreadQueue(), []
+
+    def model(params, context):
+        raise KeyboardInterrupt
+
+    def use():
+        with Asking(model, executor=queue) as scene:
+            return scene.until(scene.begin(), "failed")["statusMessage"]
+
+    user = in_thread(use)
+    while not user.over:
+        queue.wait(0.01)
+        try:
+            queue.pump()
+        except KeyboardInterrupt as error:
+            errors.append(error)
+    queue.close()
+    assert user.get() == "Internal error" and len(errors) == 1
+
+
 def test_callbacks_that_run_on_the_reader():
-    with Asking(lambda params, context: "yes", executor=Inline()) as scene:
-        id = scene.begin()
+    with Asking(executor=Inline()) as scene:
+        id = scene.begin()  # the server is sent the task before the reader is busy
+        scene.gate.open()
         assert scene.get(id, "tasks/result")["result"]["content"]["text"] == "yes"
         seen = [message for message in scene.peer.seen if message.get("method") == STATUS or "task" in
                 message.get("result", {})]
