@@ -20,7 +20,7 @@ class User:
         """Options of the client."""
         return {"roots": [folder], "sampling": Sampling(self.sample, model="nobody"),
                 "elicitation": Elicitation(form=self.fill_in, url=self.follow),
-                "on_log": lambda *log: self.logged.set()}
+                "tasks": True, "on_log": lambda *log: self.logged.set()}
 
     def sample(self, params: Any, context: Any) -> str:
         """The model."""
@@ -32,7 +32,8 @@ class User:
         self.asked.append(params)
         if "interpretation" in params.requested_schema.properties:
             return {"interpretation": "technical"}
-        return {"name": "Ada", "integer": 7}
+        extra = {"integer": 7} if "integer" in params.requested_schema.properties else {"favoriteColor": "Green"}
+        return dict({"name": "Ada"}, **extra)
 
     def follow(self, request: Any, context: Any) -> bool:
         """The user, in front of a link: agrees."""
@@ -53,6 +54,7 @@ def walk(client: Any, user: User, steps: Steps, cancelling: bool = True) -> None
     asked(client, user, steps)
     if "tasks" in client.server_capabilities:
         tasks(client, user, steps)
+        asked_as_tasks(client, user, steps)
 
 
 def tasks(client: Any, user: User, steps: Steps) -> None:
@@ -66,6 +68,16 @@ def tasks(client: Any, user: User, steps: Steps) -> None:
     task.cancel()
     expect(task.wait(SECONDS) and task.status == "cancelled", "a cancelled task", task)
     steps.done("tasks")
+
+
+def asked_as_tasks(client: Any, user: User, steps: Steps) -> None:
+    """What the server asks for by a task of ours, which it polls."""
+    said = client.call_tool("trigger-sampling-request-async", {"prompt": "Which colour?", "maxTokens": 5}).text
+    expect(said.startswith("[COMPLETED]") and "It is blue." in said, "sampling as a task", said)
+    form = client.call_tool("trigger-elicitation-request-async").text
+    expect("- Name: Ada" in form and "- Favorite Color: Green" in form and "Task created" in form,
+           "elicitation as a task", form)
+    steps.done("tasks of ours")
 
 
 def lists(client: Any, steps: Steps) -> None:

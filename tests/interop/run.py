@@ -9,7 +9,7 @@
  - our server below WSGI engines and in frameworks (`http_shells`), in several processes behind nginx (`http_scale`),
    and behind programs that carry one transport over another (`proxies`)
  - clients that have to be let in, ours and theirs, with an authorization server that is not ours (`authorization`)
- - tasks: a client of both generations, and a server (`task_walks`)
+ - tasks: clients and servers of both generations (`task_walks`)
  - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
    `sse_readers`)
  - what works in a web page, in Pyodide (`web_page`)

@@ -4,20 +4,26 @@
    suite is pointed at, over HTTP
  - the inspector's command line against the same server
  - our client against a server made with `fastmcp-tasks`, which knows that of 2026-07-28, over stdio and HTTP
+ - our client against the reference server `everything`, which knows that of 2025-11-25 and has it run tasks, too, and
+   against one of the official SDK that lists and cancels them
 
-Those of 2025-11-25 are in `everything_walk`, too. `WALKS` has each by name, as a function of the peers' commands.
+`WALKS` has each by name, as a function of the peers' commands.
 """
+import json
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 from functools import partial
 from typing import Any, Callable, Dict, List
 
+import everything_walk
 import inspector_walk
 import peers
 from http_walks import serving
 from mcp_ref import connect
+from mcp_ref.client import Sampling
 from mcp_ref.errors import PeerError
 from official_walk import expect
 from steps import SECONDS, Steps
@@ -77,9 +83,46 @@ def _use(target: Any, steps: Steps) -> None:
             steps.done("unknown", refused=error.code)
 
 
+def everything(commands: Dict[str, List[str]]) -> None:
+    """Our client, which calls tools as tasks, and runs tasks of the server's."""
+    steps, user = Steps("tasks everything"), everything_walk.User()
+    with tempfile.TemporaryDirectory() as made:
+        with connect(commands["everything"], **user.offers(made)) as client:
+            everything_walk.tasks(client, user, steps)
+            everything_walk.asked_as_tasks(client, user, steps)
+
+
+def requestor(commands: Dict[str, List[str]]) -> None:
+    """Our client, whose tasks a server of the official SDK begins, polls, lists and cancels."""
+    steps, stopped = Steps("tasks of the official SDK"), []
+
+    def model(params: Any, context: Any) -> str:
+        stopped.append(context.cancelled.wait(0.5))
+        return "It is blue."
+
+    with connect([*commands["typescript"], str(HERE / "task_requestor.cjs")], env=peers.first_typescript(),
+                 era="legacy", tasks=True, sampling=Sampling(model, model="nobody"),
+                 elicitation=lambda params, context: {"name": "Ada"}) as client:
+        def seen(tool: str) -> Dict[str, Any]:
+            found: Dict[str, Any] = json.loads(client.call_tool(tool, timeout=SECONDS).text)
+            return found
+
+        said = seen("write")
+        expect(said["seen"][-2:] == ["completed", "result"] and said["result"]["content"]["text"] == "It is blue.",
+               "write", said)
+        expect(seen("ask")["result"]["content"] == {"name": "Ada"}, "ask")
+        steps.done("results")
+        left = seen("give_up")
+        expect(left["listed"] and left["cancelled"] == left["state"] == "cancelled", "give_up", left)
+        expect(left["again"]["code"] == left["unknown"]["code"] == -32602, "refusals", left)
+        expect(stopped == [False, True], "the callback sees it", stopped)
+        steps.done("cancelled")
+
+
 WALKS: Dict[str, Callable[[Dict[str, List[str]]], None]] = {
     "tasks-ext-tasks": partial(theirs, "2026-07-28"), "tasks-ext-tasks-legacy": partial(theirs, "legacy"),
     "tasks-inspector": inspected,
     "tasks-fastmcp-stdio": partial(ours, False), "tasks-fastmcp-http": partial(ours, True),
+    "tasks-everything": everything, "tasks-sdk-v1": requestor,
 }
 """Every walk by name."""
