@@ -107,11 +107,12 @@ class Offers:
             return route
         from .tasks.received import answers_naming_task
 
+        route = answers_naming_task(route)
         if name not in self._tasks:
-            return answers_naming_task(route)
+            return route
         from .tasks.receiver import augmented
 
-        return augmented(route, answers_naming_task(route))
+        return augmented(route)
 
     def attach(self, client: "Owner", connection: Connection) -> None:
         """Let the offers announce changes from now on: the connection is operating."""

@@ -473,13 +473,13 @@ def capability(offered: Sequence[str]) -> ClientTasksCapability:
         elicitation=TaskElicitationCapability({}) if "elicitation" in offered else None))
 
 
-def augmented(route: Route, plain: Route) -> Route:
-    """Return a route that answers a request with ``task`` by a task, which runs ``route``, and others by ``plain``."""
+def augmented(route: Route) -> Route:
+    """Return a route that answers a request with ``task`` by a task, and others at once."""
     read = decoder(TaskMetadata, _RULES)
 
     def call(context: Context, params: Dict[str, Any]) -> Any:
         if "task" not in params:
-            return plain.call(context, params)
+            return route.call(context, params)
         check_rate(context)
         try:
             asked = read(params["task"], "task")
@@ -488,7 +488,7 @@ def augmented(route: Route, plain: Route) -> Route:
         params = {name: value for name, value in params.items() if name != "task"}
         return tasks_of(context).create(context, params, asked, route)
 
-    return Route(call, plain.fault)
+    return Route(call, route.fault)
 
 
 def route(method: str) -> Optional[Route]:
