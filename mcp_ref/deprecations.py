@@ -112,8 +112,8 @@ NOT_DONE: Tuple[NotDone, ...] = (
     NotDone("keys of tokens other than RSA and P-256 are not verified (RS256, ES256, HS256 are)",
             "tokens that are not JWTs can be checked by introspection", R2025_06_18, ("basic/authorization/index",)),
     # HTTP
-    NotDone("streams of a session that processes share cannot be resumed: a GET with Last-Event-ID is answered 400",
-            "events have no ids there; calls that run in a process that dies end with an error for the client",
+    NotDone("a call that runs in a process that dies ends with an error for its client, also where a session is shared",
+            "what its handler has done is not known; streams whose process lives are resumed anywhere",
             R2025_03_26, ("basic/transports",)),
     NotDone("in a shared session a message that belongs to no request reaches only sessions that its process has "
             "served within the last minute", "without GET streams (the default of wsgi()) it is not sent at all",

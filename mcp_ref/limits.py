@@ -155,7 +155,7 @@ class Limits(Record):
     max_waiting_bytes            bytes        of messages that wait for a stream of one session
     max_store_letters            messages     of one session that wait in a store for another process
     max_store_letter_bytes       bytes        of such messages
-    max_store_bytes              bytes        of them over all sessions, for each of three kinds
+    max_store_bytes              bytes        of them over all sessions, for each of five kinds
     max_replay_events            events       of one session that are kept to be sent again
     max_replay_bytes             bytes        of such events
     replay_seconds               seconds      for which an event is kept
@@ -395,8 +395,9 @@ class Limits(Record):
     """Bytes of these messages; an answer may have more, if no other one waits. The process that waits takes it at
     once."""
     max_store_bytes: int = 256 * 1024 * 1024
-    """Bytes that wait in a `Store` for other processes, over all sessions, for each of three kinds: answers, notes, and
-    messages that wait for a stream. More is dropped and counted, so that the disk, or memory, is not filled."""
+    """Bytes that wait in a `Store` for other processes, over all sessions, for each of five kinds: answers, notes,
+    messages that wait for a stream, notes about streams, and events that may be sent again. More is dropped and
+    counted, so that the disk, or memory, is not filled."""
     max_replay_events: int = 1000
     """Events of one session that are kept, in case a connection broke before they arrived; the oldest are dropped."""
     max_replay_bytes: int = 4 * 1024 * 1024

@@ -192,7 +192,7 @@ def test_event_ids_are_read_as_they_are_written(text):
 
 
 @pytest.mark.parametrize("text", ["", "p1", "1-2", "x1-2", "p1-2 ", " p1-2", "p1-2\n", "p-1", "p1-", "p1--2", "p1.0-2",
-                                  "p\u0661-1", "p1-" + "9" * 16])
+                                  "p\u0661-1", "p1-" + "9" * 17])
 def test_other_texts_are_no_event_ids(text):
     assert event_id(text) is None
 

@@ -4,100 +4,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcp_ref import Server
 from mcp_ref.limits import Limits
-from mcp_ref.server import Context
-from mcp_ref.streamable.shared import table as table_module, sqlite
+from mcp_ref.streamable.shared import resumption, sqlite, table as table_module
 from mcp_ref.streamable.shared.sqlite import SqliteStore
-from tests.support.http_exchange import Web, opening
+from tests.support.http_exchange import opening
 from tests.support.requirements_table import HANDSHAKE
-from tests.support.sides import Gate, eventually, in_thread
+from tests.support.sides import eventually, in_thread
+from tests.transports.sites import CAPABILITIES, Site, call
 
 ASKS = [name for name in HANDSHAKE if name >= "2025-06-18"]
-CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
 ANSWER = {"action": "accept", "content": {"region": "eu"}}
-
-
-class Site:
-    """Endpoints that share a store, and a client that turns to either: ``site[0]``, ``site[1]``."""
-
-    def __init__(self, path, revision="2025-06-18", limits=Limits(), **options):
-        self.path = str(path / "sessions.db")
-        self.limits, self.options = limits, options
-        self.gate = Gate()
-        self.webs = []
-        self.servers = []
-        for _ in range(2):
-            self.add()
-        if revision is not None:
-            self.result = self.webs[0].open(revision, CAPABILITIES)
-            self.webs[1].headers.update(self.webs[0].headers)
-
-    def add(self):
-        """One more process."""
-        self.servers.append(self.server())
-        self.webs.append(Web(self.servers[-1], None, limits=self.limits, sessions=SqliteStore(self.path),
-                             **self.options))
-        if len(self.webs) > 1:
-            self.webs[-1].headers.update(self.webs[0].headers)
-        return self.webs[-1]
-
-    def server(self):
-        server, gate = Server("shared", limits=self.limits), self.gate
-
-        @server.tool
-        def state(ctx: Context) -> dict:
-            """What is known of the client."""
-            session = ctx.connection.session
-            return {"info": session.peer_info, "capabilities": session.peer_capabilities, "phase": session.phase,
-                    "revision": session.revision.name, "level": ctx.connection.state.get("log_level"),
-                    "principal": ctx.connection.session.principal,
-                    "subscriptions": server.subscriptions.by(ctx.connection)}
-
-        @server.tool
-        def ask(ctx: Context) -> str:
-            """A question to the user."""
-            return str(ctx.elicit("Which region?", {"region": str})["region"])
-
-        @server.tool
-        def roots(ctx: Context) -> int:
-            """How many roots the client has."""
-            return len(ctx.list_roots())
-
-        @server.tool
-        def steps(ctx: Context) -> int:
-            """How often the client told how far it is."""
-            seen = []
-            ctx.call("roots/list", on_progress=lambda *step: seen.append(step))
-            return len(seen)
-
-        @server.tool
-        def hold(ctx: Context) -> bool:
-            """Wait until cancelled."""
-            gate._entered.release()
-            return ctx.cancelled.wait(10)
-
-        @server.resource("config://app")
-        def config() -> str:
-            return "x"
-
-        return server
-
-    def __getitem__(self, place):
-        return self.webs[place]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        for web in self.webs:
-            web.close()
-
-
-def call(web, name, id):
-    answer = web.ask(id, "tools/call", {"name": name})
-    assert answer.status == 200, answer.raw
-    return json.loads(answer.answer()["result"]["content"][0]["text"])
 
 
 # -- What another process knows ----------------------------------------------------------------
@@ -302,7 +218,7 @@ def test_answers_that_nobody_waits_for_are_not_stored_but_counted(tmp_path):
         id = asking.next()["id"]
         file = tmp_path / "sessions.db-wal"
         before = file.stat().st_size
-        bogus = [1, id + 1, id - 1, id + table_module._BLOCK, 1 << 63, 1 << 70, 0, -id, str(id), "x"]
+        bogus = [1, id + 1, id - 1, id + resumption.BLOCK, 1 << 63, 1 << 70, 0, -id, str(id), "x"]
         for number in bogus:
             assert site[1].respond(number, {"padding": "x" * 50000}).status == 202
             assert site[1].post({"jsonrpc": "2.0", "id": number, "error": {"code": 1, "message": "no"}}).status == 202
@@ -504,17 +420,6 @@ def test_a_stream_that_breaks_leaves_what_comes_to_the_next(tmp_path):
         assert second.next()["params"]["data"] == "once"
 
 
-def test_there_is_nothing_to_resume(tmp_path):
-    with Site(tmp_path, "2025-11-25") as site:
-        stream = site[0].get()
-        site.servers[0].log("error", "x")
-        stream.next()
-        assert b"id:" not in stream.raw and site[0].get("g1-0").status == 400
-        asking = site[0].begin(1, "tools/call", {"name": "roots"})
-        asking.next()
-        assert b"id:" not in asking.raw
-
-
 def test_the_thread_that_looks_for_letters_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(table_module, "LINGER_SECONDS", 0)
     with Site(tmp_path) as site:
@@ -570,7 +475,7 @@ def test_who_looks_for_letters_looks_at_sessions_without_keeping_others_from_wha
         @property
         def busy(self):
             if not seen:
-                seen.append(in_thread(table._next_id).get() > 0)
+                seen.append(in_thread(table.next_id).get() > 0)
                 seen.append(in_thread(table.watch, self).get() is None)
             return len(seen) < 2
 

@@ -10,7 +10,9 @@ import pytest
 from mcp_ref import sqlitefile
 from mcp_ref.streamable.shared import sqlite
 from mcp_ref.streamable.shared.sqlite import SqliteStore
-from mcp_ref.streamable.shared.store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, StoredRecord, Room
+from mcp_ref.streamable.shared.store import (
+    FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Room, StoredEvent, StoredRecord,
+)
 
 BUSY = """
 import sys
@@ -181,6 +183,60 @@ def test_letters_that_nobody_takes_go_unless_they_wait_for_a_stream(store, monke
     assert [letter[1:3] for letter in store.news(0)] == [("a", OUT)]
 
 
+# -- Events ------------------------------------------------------------------------------------
+
+
+def event(place, data=b"", stream=1, kind="p", final=False):
+    return StoredEvent(kind, stream, place, data, final, "7")
+
+
+def test_events(store):
+    assert store.keep("a", event(0), WIDE, 10) == UNWANTED, "there is no session"
+    store.create("a", {}, 9, 100)
+    store.create("b", {}, 9, 100)
+    events = [event(0), event(1, b"\x00\xff"), event(4, b"x", final=True)]
+    assert [store.keep("a", each, WIDE, 10) for each in events] == [SENT] * 3
+    assert store.keep("a", event(0, b"g", kind="g"), WIDE, 10) == store.keep("b", event(0), WIDE, 10) == SENT
+    assert store.keep("a", event(0, b"other", 2), WIDE, 10) == SENT
+    assert [store.keep("a", event(place), WIDE, 10) for place in (4, 2, 0)] == [UNWANTED] * 3
+    assert store.kept("a", "p", 1, 0) == events and store.kept("a", "p", 1, 2) == events[2:]
+    assert store.kept("a", "p", 1, 5) == store.kept("c", "p", 1, 0) == store.kept("a", "p", 3, 0) == []
+    assert not store.unkeep("a", "p", 1, 1) and not store.unkeep("a", "p", 1, 5) and store.unkeep("a", "p", 1, 4)
+    assert store.kept("a", "p", 1, 0) == events[:2] and store.keep("a", event(4), WIDE, 10) == SENT
+    assert store.remove("a") and store.kept("a", "p", 1, 0) == [] and rows(store, "events") == 1
+
+
+def test_events_are_bounded(store):
+    store.create("a", {}, 9, 100)
+    store.create("b", {}, 9, 100)
+    size = SIZE + 1  # the data, or the id of the request
+    for room in (Room(3, 1 << 20, 1 << 20), Room(99, 3 * size, 1 << 20), Room(99, 1 << 20, 3 * size)):
+        for place in range(5):
+            assert store.keep("a", event(place, b"x"), room, 10) == SENT
+        assert [each.place for each in store.kept("a", "p", 1, 0)] == [2, 3, 4]
+        assert store.keep("a", event(5, b"x" * 5000), room, 10) == SENT
+        found = [each.place for each in store.kept("a", "p", 1, 0)]
+        assert found == ([3, 4, 5] if room.letters == 3 else [5]), "the newest is kept, however large"
+        store.remove("a")
+        store.create("a", {}, 9, 100)
+    small = Room(99, 1 << 20, 2 * size)
+    assert [store.keep("a", event(place, b"x"), small, 10) for place in (0, 1)] == [SENT, SENT]
+    assert store.keep("b", event(0, b"x"), small, 10) == FULL and store.kept("b", "p", 1, 0) == []
+    assert store.unkeep("a", "p", 1, 1) and store.keep("b", event(0, b"x"), small, 10) == SENT
+
+
+def test_events_go_with_time(store, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
+    store.create("a", {}, 9, 1000)
+    store.keep("a", event(0), WIDE, 10)
+    store.keep("a", event(1), WIDE, 20)
+    for step, places in ((9, [0, 1]), (1, [1]), (9, [1]), (1, [])):
+        now[0] += step
+        assert [each.place for each in store.kept("a", "p", 1, 0)] == places
+    assert rows(store, "events") == 2 and store.sweep(1000) == 0 and rows(store, "events") == 0
+
+
 # -- Processes ---------------------------------------------------------------------------------
 
 
@@ -338,6 +394,18 @@ def test_a_file_of_version_0_5_0_is_made_new_and_its_sessions_end(path, caplog):
     again.close()
 
 
+def test_a_file_without_events_is_made_new_and_its_sessions_end(path, caplog):
+    made_by(path, "CREATE TABLE sessions (id TEXT PRIMARY KEY, version INTEGER NOT NULL, base INTEGER NOT NULL,"
+            " gone INTEGER NOT NULL, used REAL NOT NULL) WITHOUT ROWID", "CREATE TABLE numbers (number INTEGER PRIMARY"
+            " KEY AUTOINCREMENT)", "CREATE TABLE entries (id)", "INSERT INTO sessions VALUES ('a', 1, 0, 0, 0)",
+            "INSERT INTO numbers DEFAULT VALUES", "PRAGMA application_id = %d" % sqlite.APPLICATION,
+            "PRAGMA user_version = 2")
+    store = SqliteStore(path)
+    assert "(format 2)" in caplog.text and "the 1 sessions in it have ended" in caplog.text
+    assert store.count() == 0 and store.create("b", {}, 9, 100) and store.keep("b", event(0), WIDE, 10) == SENT
+    store.close()
+
+
 @pytest.mark.parametrize("content, words", [
     ((b"no database, and long enough to show it\n" * 50,), "is no store"),
     (("PRAGMA user_version = 5",), "another database"),
@@ -390,9 +458,11 @@ def test_after_a_start_of_the_machine_sessions_count_as_used_then(boots, used, p
     store = SqliteStore(path)
     store.create("a", {}, 9, 100)
     store.send("a", OUT, "x", b"", WIDE)
+    store.keep("a", event(0), WIDE, 100)
     store.close()
     now[0], boot[0] = 1000.0, boots[1]
     again = SqliteStore(path)
+    assert len(again.kept("a", "p", 1, 0)) == (bool(boots[0]) or used > 1000)
     known = bool(boots[0]) or used > 1000
     assert (again.read("a", 100) is not None) == known
     now[0] += 99

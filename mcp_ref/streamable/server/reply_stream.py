@@ -43,7 +43,7 @@ REPLY, LISTENING = "p", "g"
 Whole = Tuple[Exchange, int, Pairs, bytes]
 """A reply in one piece: its exchange, status, header fields and body."""
 _COMMENT = comment("keep-alive")
-_EVENT_ID = re.compile(r"([pg])([0-9]{1,15})-([0-9]{1,15})\Z")
+_EVENT_ID = re.compile(r"([pg])([0-9]{1,16})-([0-9]{1,16})\Z")
 
 
 class EventId(NamedTuple):
@@ -88,8 +88,10 @@ class Replay:
         self._bytes = 0
         self._has_newest = False
 
-    def add(self, id: EventId, data: bytes, now: float) -> bool:
-        """Keep one more event and drop the oldest ones as needed. Returns False if there is no room even so."""
+    def add(self, id: EventId, data: bytes, now: float, stream: "Optional[ReplyStream]" = None,
+            final: bool = False) -> bool:
+        """Keep one more event of a stream and drop the oldest ones as needed. Returns False if there is no room even
+        so. ``final``: no event follows on the stream."""
         held = self.held
         self._has_newest = False
         while held is not None and not held.queue(self._holder, data, "events that cannot be sent again", True):
@@ -105,11 +107,12 @@ class Replay:
             self._drop()
         return True
 
-    def take_back(self) -> None:
-        """Drop the newest event, which was not sent after all."""
+    def take_back(self) -> bool:
+        """Drop the newest event, which was not sent after all. Returns False if another process sends it."""
         if self._has_newest:
             self._has_newest = False
             self._uncount(self._events.pop())
+        return True
 
     def clear(self) -> None:
         """Drop all events."""
@@ -181,6 +184,8 @@ class ReplyStream:
     """The place of the next event."""
     started = False
     """True once the head of a stream was sent."""
+    since = 0
+    """The place from which on this process adds events."""
     gone = False
     """True once the client has gone away from a reply that cannot be resumed."""
     status = 200
@@ -195,6 +200,8 @@ class ReplyStream:
     """True for `subscriptions/listen`, where the client only listens; see `authenticate`."""
     opened_at = 0.0
     sent_at = 0.0
+    kept_at = 0.0
+    """The time at which its latest event was kept."""
 
     def __init__(
         self, exchange: Exchange, headers: Pairs = (), json: bool = False, sse: bool = True,
@@ -245,7 +252,8 @@ class ReplyStream:
         """
         exchange, headers = self.exchange, tuple(self.headers)
         if self.started:
-            self.end(b"" if message is None else self.event(message))
+            ending = self.event(message or b"", final=True)
+            self.end(b"" if message is None else ending)
             return None
         self.exchange = None
         if exchange is None:
@@ -255,7 +263,7 @@ class ReplyStream:
         if self.json or self.status != 200:
             return exchange, self.status, JSON_HEADERS + headers, message
         self._number()
-        return exchange, 200, STREAM_HEADERS + headers, self._priming() + self.event(message)
+        return exchange, 200, STREAM_HEADERS + headers, self._priming() + self.event(message, final=True)
 
     def cut(self, status: int, message: bytes) -> None:
         """End the reply without an answer; a client that has received nothing yet gets this status and message."""
@@ -314,16 +322,19 @@ class ReplyStream:
 
     def revive(self, number: int, place: int) -> None:
         """Go on with a stream of which only its number is known, and the place of its next event."""
-        self.number, self.place, self.started = number, place, True
+        self.number, self.started = number, True
+        self.place = self.since = place
 
-    def event(self, data: bytes, retry: Optional[int] = None) -> bytes:
-        """Encode the next event, and keep it where the session replays. ``retry`` is in milliseconds."""
+    def event(self, data: bytes, retry: Optional[int] = None, final: bool = False) -> bytes:
+        """Encode the next event, and keep it where the session replays. ``retry`` is in milliseconds; ``final``: it is
+        the last one."""
         replay = None if self.session is None else self.session.replay
         if replay is None:
             return encode_event(data, retry=retry)
         id = EventId(self.kind, self.number, self.place)
         self.place += 1
-        replay.add(id, data, deadline.clock())
+        self.kept_at = deadline.clock()
+        replay.add(id, data, self.kept_at, self, final)
         return encode_event(data, str(id), retry=retry)
 
     def write(self, data: bytes) -> bool:

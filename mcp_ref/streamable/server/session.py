@@ -100,7 +100,7 @@ class HttpSession(StreamGroup, ReplyTransport):
         """End the session and its streams; POSTs without an answer get an error."""
         with self.lock:
             self.ended = True
-            streams = list(dict.fromkeys(self._replies.values())) + self._listening
+            streams = self._streams()
             self._replies, self._listening = {}, []
             for stream in streams:
                 stream.cut(404, _ENDED)
@@ -244,7 +244,7 @@ class HttpSession(StreamGroup, ReplyTransport):
         with self.lock:
             if self.replay is not None:
                 self.replay.forget(now)
-            for stream in [*dict.fromkeys(self._replies.values()), *self._listening]:
+            for stream in self._streams():
                 if stream.exchange is None or not stream.started:
                     continue
                 if poll_after is not None and stream.opened_at + poll_after <= now and stream.poll(limits.stream_retry):
@@ -266,7 +266,7 @@ class HttpSession(StreamGroup, ReplyTransport):
 
     def _is_connected(self) -> bool:
         with self.lock:
-            exchanges = [stream.exchange for stream in [*self._replies.values(), *self._listening]]
+            exchanges = [stream.exchange for stream in self._streams()]
         return any(exchange is not None and not exchange.gone for exchange in exchanges)
 
     def end_listening(self) -> None:
@@ -284,9 +284,13 @@ class HttpSession(StreamGroup, ReplyTransport):
 
     # Streams, with the lock held
 
+    def _streams(self) -> List[ReplyStream]:
+        """Return the replies that are not over, and the streams of GETs."""
+        return [*dict.fromkeys(self._replies.values()), *self._listening]
+
     def _find(self, since: EventId) -> Optional[ReplyStream]:
         """Return the stream of this event, None if it has ended."""
-        for stream in [*self._replies.values(), *self._listening]:
+        for stream in self._streams():
             if stream.started and (stream.kind, stream.number) == since[:2]:
                 return stream
         return None
@@ -322,14 +326,12 @@ class HttpSession(StreamGroup, ReplyTransport):
             self._pop_waiting()
 
     def _send_on(self, stream: ReplyStream, message: bytes) -> bool:
-        """Send a message on this stream. Returns False if that failed, so that it may go on another."""
+        """Send a message on this stream. Returns False if that failed, so that it has to go on another."""
         if stream.exchange is None:
             return False
         if stream.send(message):
             return True
-        if self.replay is not None:
-            self.replay.take_back()
-        return False
+        return self.replay is not None and not self.replay.take_back()
 
     def _unrelated(self, message: bytes) -> None:
         """Send a message that belongs to no request on one stream, or keep it until there is one."""

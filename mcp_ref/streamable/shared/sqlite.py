@@ -31,15 +31,15 @@ from typing import TYPE_CHECKING, List, Optional, Union
 from ... import deadline
 from ...options import spelt
 from ...sqlitefile import SqliteFile, boot, transaction, use_wal
-from .store import FULL, IN, OUT, SENT, UNWANTED, Letter, StoredRecord, Room, Store, Values
+from .store import FULL, IN, OUT, SENT, UNWANTED, Letter, Room, Store, StoredEvent, StoredRecord, Values
 
 if TYPE_CHECKING:
     import sqlite3
 
 LETTER_SECONDS = 60.0
 """The seconds for which a letter is kept that no process takes, unless it waits for a stream: see `store.OUT`."""
-FORMAT = 2
-"""The format of the tables, in ``user_version``. Format 1 is that of 0.5.0."""
+FORMAT = 3
+"""The format of the tables, in ``user_version``. Format 1 is that of 0.5.0; format 2 had no events."""
 APPLICATION = 0x6D637073
 """The value of ``application_id`` from format 2 on, which says that the file is ours."""
 _MOST_GONE = 1000
@@ -49,7 +49,7 @@ _OVERHEAD = 256
 _LARGEST = (1 << 63) - 1
 _TABLES = """
 CREATE TABLE sessions (id TEXT PRIMARY KEY, version INTEGER NOT NULL, base INTEGER NOT NULL, gone INTEGER NOT NULL,
-used REAL NOT NULL) WITHOUT ROWID;
+used REAL NOT NULL, events INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used);
 CREATE TABLE entries (id TEXT NOT NULL, digest BLOB NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, value TEXT,
 PRIMARY KEY (id, digest)) WITHOUT ROWID;
@@ -58,19 +58,32 @@ CREATE TABLE questions (id TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (
 CREATE TABLE letters (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, box TEXT NOT NULL,
 subject TEXT NOT NULL, at REAL NOT NULL, size INTEGER NOT NULL, content BLOB NOT NULL);
 CREATE INDEX letters_id ON letters (id, box);
+CREATE TABLE events (number INTEGER PRIMARY KEY, id TEXT NOT NULL, kind TEXT NOT NULL, stream INTEGER NOT NULL,
+place INTEGER NOT NULL, until REAL NOT NULL, seconds REAL NOT NULL, size INTEGER NOT NULL, final INTEGER NOT NULL,
+about TEXT NOT NULL, data BLOB NOT NULL);
+CREATE INDEX events_id ON events (id);
+CREATE UNIQUE INDEX events_place ON events (id, kind, stream, place);
+CREATE INDEX events_until ON events (until);
 CREATE TABLE boxes (box TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE numbers (number INTEGER PRIMARY KEY AUTOINCREMENT);
 CREATE TABLE boots (boot TEXT NOT NULL);
-INSERT INTO boxes VALUES ('in', 0), ('notes', 0), ('out', 0);
+INSERT INTO boxes VALUES ('in', 0), ('notes', 0), ('out', 0), ('streams', 0), ('events', 0);
 INSERT INTO boots VALUES ('')
 """
 _TRIGGERS = (
     "CREATE TRIGGER ended AFTER DELETE ON sessions BEGIN DELETE FROM entries WHERE id = old.id;"
-    " DELETE FROM questions WHERE id = old.id; DELETE FROM letters WHERE id = old.id; END",
+    " DELETE FROM questions WHERE id = old.id; DELETE FROM letters WHERE id = old.id;"
+    " DELETE FROM events WHERE id = old.id; END",
     "CREATE TRIGGER sent AFTER INSERT ON letters BEGIN"
     " UPDATE boxes SET size = size + new.size WHERE box = new.box; END",
     "CREATE TRIGGER taken AFTER DELETE ON letters BEGIN"
     " UPDATE boxes SET size = size - old.size WHERE box = old.box; END",
+    "CREATE TRIGGER kept AFTER INSERT ON events BEGIN"
+    " UPDATE boxes SET size = size + new.size WHERE box = 'events';"
+    " UPDATE sessions SET events = events + 1, bytes = bytes + new.size WHERE id = new.id; END",
+    "CREATE TRIGGER dropped AFTER DELETE ON events BEGIN"
+    " UPDATE boxes SET size = size - old.size WHERE box = 'events';"
+    " UPDATE sessions SET events = events - 1, bytes = bytes - old.size WHERE id = old.id; END",
 )
 _FORMAT_1 = {"sessions": ["id", "version", "used", "record"], "numbers": ["number"], "sqlite_sequence": ["name", "seq"],
              "letters": ["number", "id", "box", "subject", "at", "content"]}
@@ -169,6 +182,7 @@ class SqliteStore(SqliteFile, Store):
             found = _sweep(database, now - idle)
             database.execute("DELETE FROM letters WHERE at <= ? AND (box <> ? OR id NOT IN"
                              " (SELECT id FROM sessions))", (now - LETTER_SECONDS, OUT))
+            database.execute("DELETE FROM events WHERE until <= ?", (now,))
         return found
 
     def count(self) -> int:
@@ -259,6 +273,48 @@ class SqliteStore(SqliteFile, Store):
             database.execute("DELETE FROM numbers WHERE number < ?", (number,))
         return number
 
+    # Events
+
+    def keep(self, id: str, event: StoredEvent, room: Room, seconds: float) -> str:
+        """Implement `Store.keep`; it takes 60 us."""
+        kind, stream, place, data, final, about = event
+        size, now = len(data) + len(about) + _OVERHEAD, _clock()
+        with self._writing() as database:
+            row = database.execute("SELECT events, bytes FROM sessions WHERE id = ?", (id,)).fetchone()
+            if row is None or database.execute(
+                    "SELECT count(*) FROM events WHERE id = ? AND kind = ? AND stream = ? AND place >= ?",
+                    (id, kind, stream, place)).fetchone()[0]:
+                return UNWANTED
+            events, held = row
+            total = database.execute("SELECT size FROM boxes WHERE box = 'events'").fetchone()[0]
+            while events and (events >= room.letters or held + size > room.bytes or total + size > room.total):
+                oldest, length = database.execute(
+                    "SELECT number, size FROM events WHERE id = ? ORDER BY number LIMIT 1", (id,)).fetchone()
+                database.execute("DELETE FROM events WHERE number = ?", (oldest,))
+                events, held, total = events - 1, held - length, total - length
+            if total and total + size > room.total:
+                return FULL
+            database.execute("INSERT INTO events (id, kind, stream, place, until, seconds, size, final, about, data)"
+                             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                             (id, kind, stream, place, now + seconds, seconds, size, final, about, data))
+        return SENT
+
+    def kept(self, id: str, kind: str, stream: int, place: int) -> List[StoredEvent]:
+        """Implement `Store.kept`."""
+        with self._reading() as database:
+            rows = database.execute("SELECT place, data, final, about FROM events WHERE id = ? AND kind = ? AND"
+                                    " stream = ? AND place >= ? AND until > ? ORDER BY place",
+                                    (id, kind, stream, place, _clock())).fetchall()
+        return [StoredEvent(kind, stream, at, bytes(data), bool(final), about) for at, data, final, about in rows]
+
+    def unkeep(self, id: str, kind: str, stream: int, place: int) -> bool:
+        """Implement `Store.unkeep`."""
+        with self._writing() as database:
+            return database.execute(
+                "DELETE FROM events WHERE id = ? AND kind = ? AND stream = ? AND place = ? AND NOT EXISTS (SELECT 1"
+                " FROM events WHERE id = ? AND kind = ? AND stream = ? AND place > ?)",
+                2 * (id, kind, stream, place)).rowcount > 0
+
     # The file
 
     def _prepare(self, database: "sqlite3.Connection") -> None:
@@ -272,18 +328,20 @@ class SqliteStore(SqliteFile, Store):
         with transaction(database):
             found = _kind_of(database, self.path)  # another process may have been quicker
             if found != FORMAT:
-                old = _count(database) if found else None
+                old = (found, _count(database)) if found else None
                 _make_tables(database)
             if _started(database) != now_boot or _is_ahead(database):
                 now = _clock()
                 database.execute("UPDATE boots SET boot = ?", (now_boot,))
                 database.execute("UPDATE sessions SET used = ?", (now,))
                 database.execute("UPDATE letters SET at = ?", (now,))
+                database.execute("UPDATE events SET until = ? + seconds", (now,))
         if old is not None:
             from ...diagnostics.packagelog import get_logger
 
-            get_logger(__name__).warning("%s was of an older version of this package (format 1); it is of format %d"
-                                         " now, and the %d sessions in it have ended", self.path, FORMAT, old)
+            get_logger(__name__).warning("%s was of an older version of this package (format %d); it is of format %d"
+                                         " now, and the %d sessions in it have ended",
+                                         self.path, old[0], FORMAT, old[1])
 
 
 def _kind_of(database: "sqlite3.Connection", path: str) -> int:
@@ -294,8 +352,8 @@ def _kind_of(database: "sqlite3.Connection", path: str) -> int:
     if owner == APPLICATION and format > FORMAT:
         raise ValueError("%s has format %d, of a later version of this package, which reads %d: use that version, or"
                          " remove the file, and its sessions end" % (path, format, FORMAT))
-    if owner == APPLICATION and format == FORMAT:
-        return FORMAT
+    if owner == APPLICATION and format >= 2:
+        return int(format)
     if not owner and not format and not tables:
         return 0
     if not owner and format == 1 and tables == set(_FORMAT_1) and all(
@@ -307,8 +365,9 @@ def _kind_of(database: "sqlite3.Connection", path: str) -> int:
 
 
 def _make_tables(database: "sqlite3.Connection") -> None:
-    for name in ("sessions", "letters", "numbers"):
-        database.execute("DROP TABLE IF EXISTS %s" % name)
+    old = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'").fetchall()
+    for row in old:
+        database.execute("DROP TABLE %s" % row)
     for statement in (*_TABLES.split(";"), *_TRIGGERS):
         database.execute(statement)
     database.execute("PRAGMA application_id = %d" % APPLICATION)

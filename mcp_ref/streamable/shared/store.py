@@ -2,13 +2,15 @@
 
 An endpoint that was made with a `Store` keeps its sessions there (see `table`), so that any process may answer
 any request. `mcp_ref.streamable.shared.sqlite.SqliteStore` is one for the processes of one machine; another (Redis,
-say) is a subclass that implements the methods below. They have two parts:
+say) is a subclass that implements the methods below. They have three parts:
 
 =================  ===============================================================================================
 sessions           `create`, `read`, `update`, `remove`, `sweep`: records by id. A record has named JSON values, and
                    each subscription is a value of its own, so a change writes, and a reader parses, what has changed
 the mailbox        `expect`, `forget`, `send`, `news`, `waiting`, `take`, `version`, `number`: letters from one process
                    to another, with a client's answer that came to the wrong one, or a message that waits for a stream
+events             `keep`, `kept`, `unkeep`: what was sent on a stream of a session, for a client that comes back with
+                   `Last-Event-ID` to any process
 =================  ===============================================================================================
 
 Every method is atomic towards all other processes. Ids are digests: the store never learns the ids that clients show.
@@ -27,11 +29,12 @@ Values = Dict[str, Any]
 """The named JSON values of a record. None stands for a value that is not there (any more)."""
 END, MESSAGE = ["end"], ["message"]
 """The subjects of letters that concern a whole session; for the others see `subject_of`."""
-IN, NOTES, OUT = "in", "notes", "out"
+IN, NOTES, OUT, STREAMS = "in", "notes", "out", "streams"
 """The boxes: answers of clients; other messages for a waiting process (progress, cancellations, the end of a session);
-and messages that wait for a stream as long as their session lives."""
+messages that wait for a stream as long as their session lives; and what processes tell each other of a stream."""
 SENT, UNWANTED, FULL = "sent", "unwanted", "full"
-"""The results of `Store.send`: the letter is in its box; no process waits for it; there is no room."""
+"""The results of `Store.send` and `Store.keep`: it is stored; no process waits for the letter, or another one goes on
+with the stream; there is no room."""
 
 
 class StoredRecord(NamedTuple):
@@ -58,11 +61,28 @@ class Letter(NamedTuple):
     """The subject, by which a process knows if the letter is for it."""
 
 
+class StoredEvent(NamedTuple):
+    """An event of a stream."""
+
+    kind: str
+    """The kind of stream, a text of one letter."""
+    stream: int
+    """The number of the stream, below 2**53."""
+    place: int
+    """The place of the event in its stream; later ones have larger places."""
+    data: bytes
+    final: bool = False
+    """True if nothing comes after it on this stream."""
+    about: str = ""
+    """The requests that the stream answers, as JSON."""
+
+
 class Room(NamedTuple):
-    """The room in a box. The first letter of a session always fits into the part of that session."""
+    """The room in a box, or for events. The first letter, and the newest event, always fit into the part of a session.
+    """
 
     letters: int
-    """The number of letters of one session."""
+    """The number of letters, or events, of one session."""
     bytes: int
     """The bytes of one session."""
     total: int
@@ -93,11 +113,12 @@ class Store:
         raise NotImplementedError
 
     def remove(self, id: str) -> bool:
-        """Remove a session with its letters and questions. Returns False if it had ended before."""
+        """Remove a session with its letters, questions and events. Returns False if it had ended before."""
         raise NotImplementedError
 
     def sweep(self, idle: float) -> int:
-        """Remove the sessions that were unused for ``idle`` seconds, and old letters. Returns the number of sessions.
+        """Remove the sessions that were unused for ``idle`` seconds, and old letters and events. Returns the number of
+        sessions.
 
         A table calls it every few seconds.
         """
@@ -149,6 +170,25 @@ class Store:
 
     def number(self) -> int:
         """Return a number that was never given before, from 1 on; each process asks for one."""
+        raise NotImplementedError
+
+    # Events
+
+    def keep(self, id: str, event: StoredEvent, room: Room, seconds: float) -> str:
+        """Keep an event of a session for some seconds. Returns SENT, UNWANTED or FULL.
+
+        It is UNWANTED if the stream has an event of this place or a later one, and where there is no session. The
+        oldest events of the session make room for it; it is FULL if that is not enough room over all sessions.
+        """
+        raise NotImplementedError
+
+    def kept(self, id: str, kind: str, stream: int, place: int) -> List[StoredEvent]:
+        """Return the events of this stream and no other, from this place on, in order."""
+        raise NotImplementedError
+
+    def unkeep(self, id: str, kind: str, stream: int, place: int) -> bool:
+        """Remove an event that was not sent after all. Returns False if the stream has a later one, which stays, or has
+        none of this place."""
         raise NotImplementedError
 
 

@@ -13,6 +13,7 @@ a cancellation                             a letter to the process where the req
 a message of the server that belongs to    a letter to the process that has a stream of the session's; it waits in
 no request, where no stream is             the store while there is none
 the end of a session                       a letter to all
+a GET that resumes a stream                see `resumption`
 =========================================  =========================================================================
 
 A question is in the store before it goes out, and until its answer is there: so no client can have answers kept for
@@ -25,8 +26,6 @@ open: every 5 ms while a handler waits for an answer, every 20 ms otherwise.
 
 Some things do not travel between processes:
 
-- Streams cannot be resumed: events have no ids, `Context.poll_later` is False, and a GET with `Last-Event-ID` is 400.
-  A connection that breaks loses what was sent on it.
 - Only the process that got a request knows that its id was used.
 - A change that a server announces by itself (`Server.broadcast`, `resource_updated`, `log`) reaches the sessions of
   which its process has a stream, and those that it has served within REPLICA_SECONDS.
@@ -48,11 +47,12 @@ from ...methods import (
     BOTH, CANCELLED, INITIALIZE, INITIALIZED, NOTIFICATION, PROGRESS, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE,
 )
 from ...threads import need, start_thread
-from ..server.reply_stream import EventId, ReplyStream
+from ..server.reply_stream import ReplyStream
 from ..server.session import HttpSession
 from ..server.session_table import SessionTable, new_id
+from .resumption import BLOCK, LETTERS, ResumableSession
 from .store import (
-    END, FULL, IN, MESSAGE, NOTES, OUT, UNWANTED, Letter, Room, Store, StoredRecord, Values, subject_of,
+    END, FULL, IN, MESSAGE, NOTES, OUT, STREAMS, UNWANTED, Letter, Room, Store, StoredRecord, Values, subject_of,
 )
 
 Connect = Callable[[HttpSession], Any]
@@ -67,8 +67,6 @@ _SWEEP_SECONDS = 10.0
 _JOIN_SECONDS = 5.0
 _MOST_REASON = 1000
 """The number of characters of the reason of a cancellation that reach another process."""
-_BLOCK = 1 << 32
-"""The number of ids for requests to clients that each process has for itself."""
 _TOLD = "told"
 _CHANGING = frozenset((INITIALIZE, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE))
 """The requests that may change what the record of a session holds."""
@@ -77,11 +75,11 @@ _QUESTION = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+),"method":')
 _OURS = frozenset((INITIALIZED, CANCELLED, PROGRESS))
 
 
-class ReplicaSession(HttpSession):
+class ReplicaSession(ResumableSession):
     """A replica: the copy of this process of a session that several processes share. Its table routes the messages."""
 
     def __init__(self, id: str, principal: Any, limits: Limits, table: "StoreTable") -> None:
-        super().__init__(id, principal, limits)
+        super().__init__(id, principal, limits, table)
         self.key = table.key_of(id)
         self.syncing = threading.Lock()
         """The lock of the next three, while the replica takes over the record or a request begins to change it."""
@@ -91,8 +89,6 @@ class ReplicaSession(HttpSession):
         """The values of the record that are known here, without subscriptions."""
         self.announced: Dict[str, int] = {}
         """Method of a notification of the client -> how often it came, in any process."""
-        self._table = table
-        self.replay = None
         self._changing: Dict[RequestId, Sequence[str]] = {}  # request id -> the URIs that it is about
 
     # What the endpoint asks for
@@ -156,6 +152,8 @@ class ReplicaSession(HttpSession):
     def waits_for(self, subject: List[Any]) -> bool:
         """Return True if a letter with this subject is for this process."""
         kind, connection = subject[0], self.connection
+        if kind in LETTERS:
+            return self.is_for(subject)
         if subject == MESSAGE:
             with self.lock:
                 return any(stream.exchange is not None for stream in self._listening)
@@ -170,20 +168,6 @@ class ReplicaSession(HttpSession):
         self._table.watch(self)
         self._table.collect(self)
         return True
-
-    def resume(self, exchange: Exchange, since: EventId, headers: Pairs = ()) -> Optional[bool]:
-        """Return None: no events are kept for resumption."""
-        return None
-
-    @property
-    def busy(self) -> bool:
-        """Return True as `HttpSession.busy`, and also while a question is open."""
-        return super().busy or self.asks
-
-    @property
-    def asks(self) -> bool:
-        """Return True if a question to the client is open."""
-        return self.connection is not None and len(self.connection.table) > 0
 
     # What the dispatcher asks for
 
@@ -231,9 +215,9 @@ class StoreTable(SessionTable):
         super().__init__(limits)
         self.store = store
         self._connect = connect
-        self._listens = listens
+        self.listens = listens
         self._keys: Dict[str, ReplicaSession] = {}
-        self._watched: Dict[ReplicaSession, object] = {}
+        self._watched: Dict[ResumableSession, object] = {}
         self._polling = False
         self._closed = False
         self._pause = threading.Event()
@@ -278,7 +262,7 @@ class StoreTable(SessionTable):
 
     def connected(self, session: HttpSession) -> None:
         """Implement `SessionTable.connected`."""
-        session.connection.table.ids = self._next_id
+        session.connection.table.ids = self.next_id
 
     def get(self, id: str) -> Optional[HttpSession]:
         """Implement `SessionTable.get`; a replica is made where this process has none."""
@@ -301,7 +285,7 @@ class StoreTable(SessionTable):
             return None  # its handshake is not over, so nobody can know its id
         session = ReplicaSession(id, record.values.get("principal"), self._limits, self)
         connection = self._connect(session)
-        connection.table.ids = self._next_id
+        connection.table.ids = self.next_id
         self._take_over(session, record)
         with self._lock:
             kept = self._sessions.setdefault(id, session)
@@ -404,7 +388,7 @@ class StoreTable(SessionTable):
             if type(question) is int:
                 self.store.forget(session.key, question)
         except Exception:  # the question that stays behind allows one letter
-            self._log_failure("forgetting a question")
+            self.log_failure("forgetting a question")
 
     def post_to_owner(self, session: ReplicaSession, item: Message, subject: List[Any]) -> bool:
         """Leave a letter for the process that waits for this message. Returns False if none does."""
@@ -429,7 +413,7 @@ class StoreTable(SessionTable):
 
     def post_to_stream_holder(self, session: ReplicaSession, message: bytes) -> None:
         """Leave a message for the process that has, or will have, a stream of this session."""
-        if self._listens:
+        if self.listens:
             if self.store.send(session.key, OUT, json.dumps(MESSAGE), message, self._room(OUT)) == FULL:
                 session.connection.counters.note(
                     "dropped letter", "no room in the store for a message that waits for a stream: max_store_bytes (%d)"
@@ -441,20 +425,35 @@ class StoreTable(SessionTable):
             return Room(limits.max_waiting_messages, limits.max_waiting_bytes, limits.max_store_bytes, newest=True)
         return Room(limits.max_store_letters, limits.max_store_letter_bytes, limits.max_store_bytes)
 
-    def collect(self, session: ReplicaSession) -> None:
+    def collect(self, session: ResumableSession) -> None:
         """Send the messages that wait for a stream of this session, which this process has now."""
         for letter in self.store.waiting(session.key):
             self._deliver(letter)
 
-    def _next_id(self) -> int:
-        """Return an id for a request of ours that no other process uses: a client must not see one twice."""
+    def next_id(self) -> int:
+        """Return a number for a request of ours or a stream that no other process uses: a client must not see one
+        twice."""
         with self._ids_lock:
-            self._last_id = (self._last_id or self.store.number() * _BLOCK) + 1
+            self._last_id = (self._last_id or self.store.number() * BLOCK) + 1
             return self._last_id
+
+    @property
+    def block(self) -> int:
+        """Return what `next_id` divided by BLOCK is in this process and no other."""
+        return (self._last_id or self.next_id()) // BLOCK
 
     # Letters
 
-    def watch(self, session: ReplicaSession) -> None:
+    def tell(self, session: ResumableSession, subject: List[Any]) -> None:
+        """Leave a letter about a stream for another process. It need not arrive."""
+        limits = self._limits
+        room = Room(limits.max_store_letters, limits.max_store_letter_bytes, limits.max_store_bytes, newest=True)
+        try:
+            self.store.send(session.key, STREAMS, json.dumps(subject), b"", room)
+        except Exception:
+            self.log_failure("leaving a letter")
+
+    def watch(self, session: ResumableSession) -> None:
         """Poll for letters until this session is not busy any more."""
         with self._lock:
             self._watched[session] = object()
@@ -471,17 +470,22 @@ class StoreTable(SessionTable):
             try:
                 version = self.store.version()
                 if version != seen:
-                    seen = version
                     self._read_letters()
+                    seen = version
                 self._failing = False
             except Exception:
-                self._log_failure("looking for letters")
+                self.log_failure("looking for letters")
             now = deadline.clock()
             with self._lock:
                 watched = list(self._watched.items())
             busy = [session for session, _ in watched if session.busy]  # takes locks under which sessions call `watch`
             if busy:
                 asked, quiet = any(session.asks for session in busy), now
+            try:
+                for session in busy:
+                    session.look_after(now)
+            except Exception:
+                self.log_failure("looking after streams")
             with self._lock:
                 for session, since in watched:
                     if session not in busy and self._watched.get(session) is since:
@@ -491,7 +495,8 @@ class StoreTable(SessionTable):
                     return
             self._pause.wait(ANSWER_SECONDS if asked else OTHER_SECONDS)
 
-    def _log_failure(self, what: str) -> None:
+    def log_failure(self, what: str) -> None:
+        """Log an exception of the store, once until it works again."""
         if not self._failing:
             self._failing = True
             from ...diagnostics.packagelog import get_logger
@@ -516,7 +521,9 @@ class StoreTable(SessionTable):
         content = self.store.take(letter.number) if session.waits_for(subject) else None
         if content is None:
             return
-        if subject != MESSAGE:
+        if subject[0] in LETTERS:
+            session.told(subject)
+        elif subject != MESSAGE:
             session.connection.work(session.connection.receive(parse(content, False, self._limits), content))
         elif not session.deliver(content):
             self.post_to_stream_holder(session, content)
