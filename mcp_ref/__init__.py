@@ -11,6 +11,7 @@ direction, beside the specification; a module imports only from those above it.
     methods; `deprecations`: the features that are going to leave the protocol
 5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, content, HTTP
 6.  `wiretrace`, `ladder`: traces of the wire; `threads`: all threads; `transports`: pipes and sockets;
+    `stores`: what processes share;
     `http11`: HTTP and nothing of MCP; `streamable`: MCP over HTTP; `recorder`: a shim and a
     proxy that record others
 7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions

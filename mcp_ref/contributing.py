@@ -39,6 +39,7 @@ floor  name               what it has
        `wiretrace`        the trace of everything that is sent and received
 11     `transports`       the contracts of transports; pipes, sockets, memory
        `ladder`           recorded conversations as a structure and as drawings
+       `stores`           what processes share: sessions and tasks, in SQLite or in a store of an author's
 12     `http11`           HTTP/1.1, server and client; it knows nothing of MCP, and a test says so
 13     `streamable`       MCP over HTTP: Streamable HTTP of both eras, and HTTP+SSE
        `recorder`         recordings of the conversations of others: a shim, a proxy, files of other tools

@@ -1,7 +1,7 @@
 """A file of SQLite that the processes of one machine share: who may have it, and how it is opened, read and written.
 
-`mcp_ref.streamable.shared.sqlite` keeps sessions in one, and `mcp_ref.server.tasks.sqlite` tasks; the rules that the
-file and its folder have to keep to are in the docstring of the first.
+`mcp_ref.stores.sqlite` keeps sessions and tasks in one; the rules that the file and its folder have to keep to are in
+its docstring.
 """
 
 import os

@@ -34,10 +34,10 @@ names                                                          use
 `Connection`                                                   the argument of callbacks
 `Trace`, `to_text`, `to_file`                                  a trace of the messages
 `Inline`, `MainThreadQueue`                                    threads that run handlers
-`SqliteStore`, `Store`                                         sessions that several processes share
+`SqliteStore`, `Store`                                         sessions and tasks that several processes share
 `current`                                                      the `Context`, where a function has no parameter
 `access_log`, `RequestNames`                                   a line of log for each request; its id in records
-`Tasks`, `TaskStore`, `MemoryTasks`, `SqliteTasks`             calls of tools whose results are fetched later
+`Tasks`, `TaskStore`, `MemoryTasks`                            calls of tools whose results are fetched later
 `NoThreads`                                                    raised where Python has no threads
 =============================================================  ====================================================
 
@@ -59,8 +59,9 @@ if TYPE_CHECKING:
     from ..peer.executors import Inline
     from ..peer.extension import Extension
     from ..peer.main_thread import MainThreadQueue
-    from ..streamable.shared.sqlite import SqliteStore
-    from ..streamable.shared.store import Store
+    from ..stores.sqlite import SqliteStore
+    from ..stores.store import Store
+    from ..stores.tasks import MemoryTasks, TaskStore
     from ..wiretrace import Trace, to_file, to_text
     from .context import current
     from .elicitation import Answer
@@ -70,8 +71,6 @@ if TYPE_CHECKING:
     from .results import audio, blob, image, image_file
     from .registry.skills import BadSkill
     from .tasks.engine import Tasks
-    from .tasks.sqlite import SqliteTasks
-    from .tasks.store import MemoryTasks, TaskStore
 
 _LATE = {
     "Cache": ".registry.caching", "image": ".results", "image_file": ".results",
@@ -83,18 +82,17 @@ _LATE = {
     "Connection": "..peer.dispatcher", "Extension": "..peer.extension",
     "Trace": "..wiretrace", "to_file": "..wiretrace", "to_text": "..wiretrace",
     "Inline": "..peer.executors", "MainThreadQueue": "..peer.main_thread",
-    "Tasks": ".tasks.engine", "TaskStore": ".tasks.store", "MemoryTasks": ".tasks.store",
-    "SqliteTasks": ".tasks.sqlite", "RequestNames": ".registry.around", "access_log": ".registry.around",
-    "current": ".context",
-    "SqliteStore": "..streamable.shared.sqlite", "Store": "..streamable.shared.store",
+    "RequestNames": ".registry.around", "access_log": ".registry.around", "current": ".context",
+    "Tasks": ".tasks.engine", "TaskStore": "..stores.tasks", "MemoryTasks": "..stores.tasks",
+    "SqliteStore": "..stores.sqlite", "Store": "..stores.store",
 }
 """Public name -> the module that it is loaded from."""
 
 __all__ = [
     "Annotations", "Answer", "BadSkill", "Cache", "Connection", "Context", "Extension", "Icon", "Inline",
     "MainThreadQueue", "MemoryTasks", "Method", "NoThreads", "RequestNames", "ResourceNotFound", "Route", "RpcError",
-    "Server", "SqliteStore", "SqliteTasks", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace",
-    "UrlElicitationRequired", "access_log", "audio", "blob", "current", "image", "image_file", "to_file", "to_text",
+    "Server", "SqliteStore", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace", "UrlElicitationRequired",
+    "access_log", "audio", "blob", "current", "image", "image_file", "to_file", "to_text",
 ]
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..streamable.server.call import Caller as HttpCaller
     from ..streamable.server.session_table import SessionTable
     from ..streamable.server.wsgi import Application
-    from ..streamable.shared.store import Store
+    from ..stores.store import Store
     from ..transports.lines.listener import SocketListener
     from ..wiretrace import Trace
     from .loghandler import WireHandler

@@ -20,7 +20,7 @@ from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
 from mcp_ref.server.serving.http_listener import HttpListener
 from mcp_ref.streamable.server.authenticate import CallableGuard, AccessDenied, Guard, OneToken, guard_of
-from mcp_ref.streamable.shared.sqlite import SqliteStore
+from mcp_ref.stores.sqlite import SqliteStore
 from tests.support.auth_server import AuthorizationServer
 from tests.support.http_exchange import BOTH, exchange, opening, request
 from tests.support.http_modern import STATELESS, enveloped, mirror

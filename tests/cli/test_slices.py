@@ -15,7 +15,7 @@ import my.mcp.server as own
 from my.mcp import Context, Limits, McpError, REVISIONS, Server, ToolError
 from my.mcp.server import (
     Annotations, Answer, BadSkill, Cache, Connection, Extension, Icon, Inline, MainThreadQueue, MemoryTasks, Method,
-    NoThreads, ResourceNotFound, Route, RpcError, SqliteTasks, Tasks, TaskStore, ToolAnnotations, Trace,
+    NoThreads, ResourceNotFound, Route, RpcError, SqliteStore, Store, Tasks, TaskStore, ToolAnnotations, Trace,
     UrlElicitationRequired, audio, blob, image, to_file, to_text)
 
 used = {}
@@ -133,11 +133,11 @@ def _():
     queue = MainThreadQueue()
     assert queue.needs_pump and issubclass(NoThreads, McpError) and callable(Connection.notify)
 
-@use("Tasks", "TaskStore", "MemoryTasks", "SqliteTasks")
+@use("Tasks", "TaskStore", "MemoryTasks", "Store", "SqliteStore")
 def _():
     import os, tempfile
     with tempfile.TemporaryDirectory() as folder:
-        for store in (MemoryTasks(), SqliteTasks(os.path.join(folder, "tasks.db"))):
+        for store in (MemoryTasks(), SqliteStore(os.path.join(folder, "jobs.db"))):
             assert isinstance(store, TaskStore)
             Server("tasked", tasks=Tasks(store)).tool(lambda: 1, name="one", task="optional")
             assert store.read("nothing") is None
@@ -153,13 +153,6 @@ def _():
         except BadSkill as error:
             assert "SKILL.md" in str(error)
 
-for name in ("Store", "SqliteStore"):
-    try:
-        getattr(own, name)
-        raise AssertionError(name)
-    except ImportError as error:
-        assert "copy again with --only server" in str(error), error
-        used[name] = None
 assert set(used) == set(own.__all__), set(used) ^ set(own.__all__)
 print("all", len(used), "names;", len([name for name in sys.modules if name.startswith("my.mcp")]), "modules")
 '''
@@ -269,7 +262,7 @@ def test_a_slice_is_smaller_than_what_it_is_cut_from():
     ours = parts.files()
     named = ("stdio-server", "server", "messages")
     sizes = {part: sum(map(len, parts.subset(ours, [part]).values())) for part in named}
-    assert sizes["stdio-server"] < 0.8 * sizes["server"] and sizes["messages"] < 0.1 * sizes["server"]
+    assert sizes["stdio-server"] < 0.82 * sizes["server"] and sizes["messages"] < 0.1 * sizes["server"]
 
 
 def test_a_copy_of_a_part_shows_its_help_and_lists_what_it_has(tmp_path, capsys):

@@ -256,8 +256,8 @@ def imports(module, is_folder, source, known):
 @pytest.mark.parametrize("part, table", [("server", "_LATE"), ("auth", "_HOMES")])
 def test_tables_of_late_names_count_as_imports(part, table):
     modules = frozenset(parts._module_of(path) for path in parts.files() if path.endswith(".py"))
-    source = '%s = {"A": "..errors", "B": ".x", "C": "..streamable.shared.sqlite"}' % table
-    assert imports((part,), True, source.encode(), modules) == (("errors",), ("streamable", "shared", "sqlite"))
+    source = '%s = {"A": "..errors", "B": ".x", "C": "..stores.sqlite"}' % table
+    assert imports((part,), True, source.encode(), modules) == (("errors",), ("stores", "sqlite"))
 
 
 PROMISES = {
@@ -297,7 +297,7 @@ with connect([sys.executable, %r]) as client:
 }
 PROMISES["stdio-server"] = PROMISES["server"] + '''
 import my.mcp.server
-for attempt in (server.run_http, server.wsgi, lambda: server.listen("http://127.0.0.1:0"), lambda: my.mcp.server.Store,
+for attempt in (server.run_http, server.wsgi, lambda: server.listen("http://127.0.0.1:0"),
                 lambda: server.handle("GET", "/mcp", {})):
     try:
         attempt()
@@ -335,11 +335,11 @@ def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
         assert here(capsys, "vendor", str(tmp_path), option)[0] == 0
     out = fresh(tmp_path, PROMISES["stdio-server"])
     assert "it is there" not in out
-    assert out.count("run_http") == out.count("(vendor --only stdio-server); copy again with --only server\n") == 5
+    assert out.count("run_http") == out.count("(vendor --only stdio-server); copy again with --only server\n") == 4
     ours = parts.files()
     assert parts.subset(ours, ["stdio-server", "server"]) == parts.subset(ours, ["server"])
-    store, beside = "streamable/shared/store.py", "streamable/server/__init__.py"
-    both = parts.subset(ours, ["stdio-server", "streamable.shared.store"])
+    store, beside = "streamable/shared/letters.py", "streamable/server/__init__.py"
+    both = parts.subset(ours, ["stdio-server", "streamable.shared.letters"])
     assert both[store] == ours[store] and beside in left_out(both)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.errors import McpError
-from mcp_ref.server import SqliteTasks
+from mcp_ref.server import SqliteStore
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually
 
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="sockets are handed d
 APP = """
 import os, time
 from mcp_ref import Context, Limits, Server
-from mcp_ref.server import SqliteTasks, Tasks
+from mcp_ref.server import SqliteStore, Tasks
 from mcp_ref.server.tasks import engine
 
 engine.LEASE = 1.0
 limits = Limits(max_tasks_per_principal=5000, max_task_requests_per_second=10000.0, max_running_tasks=8)
-server = Server("app", tasks=Tasks(SqliteTasks(os.environ["TASKS"]), poll=0.1), limits=limits)
+server = Server("app", tasks=Tasks(SqliteStore(os.environ["TASKS"]), poll=0.1), limits=limits)
 effects = os.open(os.environ["EFFECTS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 @server.tool(task="optional")
@@ -110,7 +110,7 @@ def test_no_task_is_lost_or_run_twice_when_workers_are_killed(tmp_path):
                    if found[number]["status"] == "completed"}
         for client in ended.values():
             client.close()
-        store = SqliteTasks(str(tasks))
+        store = SqliteStore(str(tasks))
         eventually(lambda: {each.status for each in store.list("", 0, 1000)} <= {"completed", "failed"})
         store.close()
     assert len(killed) == KILLS and len(load.told) + sum(load.errors.values()) == len(ERAS) * EACH

@@ -25,7 +25,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("messages",),
     ("methods",),
     ("protocol", "wiretrace"),
-    ("transports", "ladder"),
+    ("transports", "ladder", "stores"),
     ("http11",),
     ("streamable", "recorder"),
     ("peer",),

@@ -21,7 +21,7 @@ from mcp_ref.auth.dpop import Prover
 from mcp_ref.auth.jose import HmacSigner, split_jwt
 from mcp_ref.server.replay import ENVIRONMENT, States
 from mcp_ref.streamable.server.session_table import new_id
-from mcp_ref.streamable.shared.sqlite import SqliteStore
+from mcp_ref.stores.sqlite import SqliteStore
 from tests.conformance.es256 import Es256Signer
 from tests.meta.facts import expect_nothing, python_files, shown, tree_of
 from tests.support.by_hand import ByHand, asking_server

@@ -9,7 +9,7 @@ import json
 from mcp_ref import Server
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context
-from mcp_ref.streamable.shared.sqlite import SqliteStore
+from mcp_ref.stores.sqlite import SqliteStore
 from tests.support.http_exchange import Web
 from tests.support.sides import Gate
 

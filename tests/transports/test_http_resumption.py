@@ -11,9 +11,10 @@ import pytest
 
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context
+from mcp_ref.stores import sqlite
+from mcp_ref.stores.sqlite import SqliteStore
 from mcp_ref.streamable.server.reply_stream import event_id
-from mcp_ref.streamable.shared import resumption, sqlite
-from mcp_ref.streamable.shared.sqlite import SqliteStore
+from mcp_ref.streamable.shared import resumption
 from tests.support.http_exchange import opening
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import Gate, eventually, in_thread
@@ -186,6 +187,48 @@ def test_every_event_of_a_reply_comes_once_whatever_is_cut_meanwhile(tmp_path):
         assert heard(*streams) == [*range(total), "done"] and len(streams) > 3
 
 
+def test_an_answer_that_came_while_its_stream_was_resumed_is_seen_at_once(tmp_path, monkeypatch):
+    """The reply ends after the events were read, and its process has nobody left who takes letters."""
+    monkeypatch.setattr(resumption, "ASK_SECONDS", 1e6)
+    monkeypatch.setattr(resumption, "LOST_SECONDS", 1e6)
+    with Site(tmp_path) as site, talking(site) as gate:
+        reply = site[0].begin(1, "tools/call", TALK)
+        gate.entered()
+        call(site[1], "state", 2)
+        monkeypatch.setattr(site[0].endpoint.sessions, "_read_letters", lambda: None)
+        table, tell = site[1].endpoint.sessions, site[1].endpoint.sessions.tell
+
+        def ending(*arguments):
+            tell(*arguments)
+            gate.open()
+            reply.done()
+
+        monkeypatch.setattr(table, "tell", ending)
+        assert heard(site[1].get(last(reply)).done()) == ["b", "done"]
+
+
+def test_who_followed_a_stream_before_does_not_take_it_back(tmp_path, monkeypatch):
+    """The letter that says so may be lost: whoever asks is told again."""
+    monkeypatch.setattr(resumption, "ASK_SECONDS", 0.02)
+    with Site(tmp_path) as site, talking(site) as gate:
+        site.add()
+        third = site.servers[2].tool
+        third(lambda: "", name="talk")
+        reply = site[0].begin(1, "tools/call", TALK)
+        gate.entered()
+        second = site[1].get(last(reply))
+        session, lost = copy(site, 1), []
+        told = session.told
+        monkeypatch.setattr(session, "told", lambda subject: lost.append(subject) if subject[0] == "gone" and not lost
+                            else told(subject))
+        reply.done()
+        rest = site[2].get(last(reply))
+        second.done()
+        assert lost and second.messages() == []
+        gate.open()
+        assert heard(rest.done()) == ["b", "done"]
+
+
 def test_a_question_stays_open_while_its_stream_is_followed(tmp_path):
     with Site(tmp_path, limits=Limits(question_grace=0.0)) as site:
         reply = site[0].begin(1, "tools/call", {"name": "ask"})
@@ -291,10 +334,39 @@ def test_what_could_not_be_sent_goes_another_way_unless_the_stream_was_taken_ove
                 assert site[0].get(last(first)).messages() == []
                 copy(site, 0).end_listening()
                 copy(site, 1).end_listening()
-        assert heard(*taken) == ["once"]
-        site[0].get()
+        fresh = site[0].get()
         site.servers[0].log("error", "after")
-        assert taken[0].messages()[1:] == []
+        assert fresh.next()["params"]["data"] == "after" and heard(*taken) == ["once"]
+
+
+def test_a_message_that_goes_another_way_while_its_stream_is_resumed_comes_once(tmp_path, monkeypatch):
+    """The event is read by who resumes the stream, and then removed by who could not send it."""
+    with Site(tmp_path) as site, Gate() as gate:
+        first = site[0].get()
+        site.servers[0].log("error", "before")
+        first.next()
+        keep, unkeep, resuming = SqliteStore.keep, SqliteStore.unkeep, []
+
+        def slow_keep(self, id, event, *arguments):
+            if event == ("g", event.stream, event.place, b"", False, ""):
+                gate.hold()
+            return keep(self, id, event, *arguments)
+
+        def unkeep_meanwhile(*arguments):
+            resuming.append(in_thread(site[1].get, last(first)))
+            gate.entered()
+            found = unkeep(*arguments)
+            gate.open()
+            return found
+
+        monkeypatch.setattr(SqliteStore, "keep", slow_keep)
+        monkeypatch.setattr(SqliteStore, "unkeep", unkeep_meanwhile)
+        first.lose_next = True
+        site.servers[0].log("error", "once")
+        resumed = resuming[0].get()
+        site.servers[1].log("error", "after")
+        eventually(lambda: {"once", "after"} <= set(heard(resumed)))
+        assert sorted(heard(resumed)) == ["after", "once"]
 
 
 # -- What is refused ---------------------------------------------------------------------------
@@ -344,7 +416,7 @@ def test_events_are_bounded_by_number_and_age(tmp_path, monkeypatch):
         assert site[1].get(last(reply)).status == 200
         now[0] += 1
         assert site[1].get(last(reply)).status == 400
-        site[0].endpoint.sessions.store.sweep(10000)
+        site[0].endpoint.sessions.store.sweep_sessions(10000)
         assert rows(site) == 0
 
 

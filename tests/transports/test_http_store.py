@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_ref.limits import Limits
-from mcp_ref.streamable.shared import resumption, sqlite, table as table_module
-from mcp_ref.streamable.shared.sqlite import SqliteStore
+from mcp_ref.stores import sqlite
+from mcp_ref.stores.sqlite import SqliteStore
+from mcp_ref.streamable.shared import resumption, table as table_module
 from tests.support.http_exchange import opening
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import eventually, in_thread
@@ -277,8 +278,8 @@ def test_notes_of_one_session_are_bounded_and_swept(tmp_path, monkeypatch):
             assert site[0].tell("notifications/cancelled", {"requestId": id}).status == 202
         assert len(letters(site)) == 4 and counted(site, "cancellation of nothing") == 4
         now[0] += 61
-        store.sweep(1000)
-        assert letters(site) == [] and store.count() == 1
+        store.sweep_sessions(1000)
+        assert letters(site) == [] and store.count_sessions() == 1
 
 
 def test_what_waits_for_streams_has_a_bound_over_all_sessions(tmp_path):
@@ -299,8 +300,8 @@ def test_a_subscription_costs_what_it_is_and_not_what_there_was_before(tmp_path,
             server.resource("file:///{+name}", name="files")(lambda name: name)
         uris = ["file:///%04d%s" % (number, "x" * 2300) for number in range(300)]
         read = []
-        reading = watched(SqliteStore.read, lambda record: read.append(len(record.values)))
-        monkeypatch.setattr(SqliteStore, "read", reading)
+        reading = watched(SqliteStore.read_session, lambda record: read.append(len(record.values)))
+        monkeypatch.setattr(SqliteStore, "read_session", reading)
         for number, uri in enumerate(uris):
             assert site[number % 2].ask(number, "resources/subscribe", {"uri": uri}).message["result"] == {}
         assert call(site[0], "state", "a")["subscriptions"] == call(site[1], "state", "b")["subscriptions"] == uris
@@ -354,7 +355,8 @@ def test_notifications_that_are_made_up_are_not_kept(tmp_path):
         session, = site[0].endpoint.sessions.all()
         for number in range(50):
             assert site[0].tell("notifications/made/up/%d" % number).status == 202
-        assert session.announced == {} and "told" not in site[0].endpoint.sessions.store.read(session.key, 100).values
+        record = site[0].endpoint.sessions.store.read_session(session.key, 100)
+        assert session.announced == {} and "told" not in record.values
 
 
 @pytest.mark.race

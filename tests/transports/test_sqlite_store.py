@@ -8,24 +8,24 @@ import time
 import pytest
 
 from mcp_ref import sqlitefile
-from mcp_ref.streamable.shared import sqlite
-from mcp_ref.streamable.shared.sqlite import SqliteStore
-from mcp_ref.streamable.shared.store import (
+from mcp_ref.stores import sqlite
+from mcp_ref.stores.sqlite import SqliteStore
+from mcp_ref.stores.store import (
     FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Room, StoredEvent, StoredRecord,
 )
 
 BUSY = """
 import sys
-from mcp_ref.streamable.shared.sqlite import SqliteStore
-from mcp_ref.streamable.shared.store import Room
+from mcp_ref.stores.sqlite import SqliteStore
+from mcp_ref.stores.store import Room
 path, name = sys.argv[1:]
 store = SqliteStore(path)
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(60):
-    store.update("session", {"%s %d" % (name, number): number})
+    store.update_session("session", {"%s %d" % (name, number): number})
     store.send("session", "notes", name, b"x", Room(1000, 1 << 20, 1 << 20))
-    store.create("%s %d" % (name, number), {}, 100, 1000)
+    store.create_session("%s %d" % (name, number), {}, 100, 1000)
     print(store.number(), flush=True)
 """
 
@@ -50,18 +50,21 @@ def store(path):
 
 
 def test_a_record(store):
-    assert store.read("a", 100) is None and not store.update("a", {"x": 1}) and not store.remove("a")
-    assert store.create("a", {"x": 1, "y": [2]}, 10, 100)
-    assert store.read("a", 100) == StoredRecord(1, {"x": 1, "y": [2]}, True)
-    assert store.update("a", {"x": None, "z": "3"}) == 2
-    assert store.read("a", 100, 1) == StoredRecord(2, {"x": None, "z": "3"}, False)
-    assert store.read("a", 100, 2) == StoredRecord(2, {}, False)
-    assert store.read("a", 100) == StoredRecord(2, {"x": None, "y": [2], "z": "3"}, True) and store.count() == 1
-    assert store.update("a", {"x": None, "y": [2], "none": None}) == 2, "nothing has changed"
-    assert store.update("a", {"x": 4}) == 3 and store.read("a", 100, 2) == StoredRecord(3, {"x": 4}, False)
+    assert store.read_session("a", 100) is None and not store.update_session("a", {"x": 1})
+    assert not store.remove_session("a")
+    assert store.create_session("a", {"x": 1, "y": [2]}, 10, 100)
+    assert store.read_session("a", 100) == StoredRecord(1, {"x": 1, "y": [2]}, True)
+    assert store.update_session("a", {"x": None, "z": "3"}) == 2
+    assert store.read_session("a", 100, 1) == StoredRecord(2, {"x": None, "z": "3"}, False)
+    assert store.read_session("a", 100, 2) == StoredRecord(2, {}, False)
+    assert store.read_session("a", 100) == StoredRecord(2, {"x": None, "y": [2], "z": "3"}, True)
+    assert store.count_sessions() == 1
+    assert store.update_session("a", {"x": None, "y": [2], "none": None}) == 2, "nothing has changed"
+    assert store.update_session("a", {"x": 4}) == 3
+    assert store.read_session("a", 100, 2) == StoredRecord(3, {"x": 4}, False)
     store.send("a", OUT, "s", b"x", WIDE)
     store.expect("a", 1)
-    assert store.remove("a") and store.read("a", 100) is None and store.news(0) == []
+    assert store.remove_session("a") and store.read_session("a", 100) is None and store.news(0) == []
     assert store.send("a", IN, "s", b"x", WIDE, 1) == UNWANTED and rows(store, "entries") == 0
 
 
@@ -72,38 +75,39 @@ def rows(store, table):
 
 def test_what_was_taken_out_is_told_and_at_last_forgotten(store, monkeypatch):
     monkeypatch.setattr(sqlite, "_MOST_GONE", 3)
-    store.create("a", {"kept": 0}, 9, 100)
-    store.update("a", {str(number): number for number in range(5)})
+    store.create_session("a", {"kept": 0}, 9, 100)
+    store.update_session("a", {str(number): number for number in range(5)})
     for number in range(3):
-        store.update("a", {str(number): None})
-    assert store.read("a", 100, 2) == StoredRecord(5, {"0": None, "1": None, "2": None}, False)
-    assert store.update("a", {"0": "again"}) == 6 and store.update("a", {"3": None}) == 7
+        store.update_session("a", {str(number): None})
+    assert store.read_session("a", 100, 2) == StoredRecord(5, {"0": None, "1": None, "2": None}, False)
+    assert store.update_session("a", {"0": "again"}) == 6 and store.update_session("a", {"3": None}) == 7
     assert rows(store, "entries") == 6
-    assert store.update("a", {"4": None}) == 8 and rows(store, "entries") == 2
+    assert store.update_session("a", {"4": None}) == 8 and rows(store, "entries") == 2
     all_of_it = StoredRecord(8, {"kept": 0, "0": "again"}, True)
-    assert store.read("a", 100, 7) == all_of_it, "who has not heard reads all of it"
-    assert store.update("a", {"x": 1}) == 9 and store.read("a", 100, 8) == StoredRecord(9, {"x": 1}, False)
+    assert store.read_session("a", 100, 7) == all_of_it, "who has not heard reads all of it"
+    assert store.update_session("a", {"x": 1}) == 9
+    assert store.read_session("a", 100, 8) == StoredRecord(9, {"x": 1}, False)
 
 
 def test_use_is_written_down_as_often_as_matters(store, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
-    store.create("a", {}, 1, 100)
-    version = store.read("a", 100).version
+    store.create_session("a", {}, 1, 100)
+    version = store.read_session("a", 100).version
     for step in (4.0, 6.0, 99.0, 99.0):
         now[0] += step
-        assert store.read("a", 100).version == version
+        assert store.read_session("a", 100).version == version
     now[0] += 100.0
-    assert store.read("a", 100) is None and store.count() == 1
-    assert store.sweep(100) == 1 and store.count() == 0
+    assert store.read_session("a", 100) is None and store.count_sessions() == 1
+    assert store.sweep_sessions(100) == 1 and store.count_sessions() == 0
 
 
 def test_what_nobody_uses_makes_room(store, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
-    assert store.create("a", {}, 1, 100) and not store.create("b", {}, 1, 100)
+    assert store.create_session("a", {}, 1, 100) and not store.create_session("b", {}, 1, 100)
     now[0] += 100
-    assert store.create("b", {}, 1, 100) and store.read("a", 100) is None
+    assert store.create_session("b", {}, 1, 100) and store.read_session("a", 100) is None
 
 
 # -- Letters -----------------------------------------------------------------------------------
@@ -144,16 +148,16 @@ def test_all_sessions_together_have_a_bound(store):
     room = Room(100, 100 * SIZE, 3 * SIZE)
     assert [store.send(id, NOTES, "1", b"", room) for id in "abcde"] == [SENT] * 3 + [FULL] * 2
     assert store.send("e", OUT, "1", b"", room) == SENT, "each box has its own"
-    store.create("a", {}, 9, 100)
-    assert store.remove("a") and store.send("d", NOTES, "1", b"", room) == SENT
+    store.create_session("a", {}, 9, 100)
+    assert store.remove_session("a") and store.send("d", NOTES, "1", b"", room) == SENT
     for letter in store.news(0):
         store.take(letter.number)
     assert store.send("d", NOTES, "large", b"x" * 5000, room) == SENT, "one alone always fits"
 
 
 def test_an_answer_is_kept_once_and_only_if_somebody_waits_for_it(store):
-    store.create("a", {}, 9, 100)
-    store.create("b", {}, 9, 100)
+    store.create_session("a", {}, 9, 100)
+    store.create_session("b", {}, 9, 100)
     seen = rows(store, "letters"), store.version()
     for question in (7, 0, -1, 1 << 63, 1 << 200):
         assert store.send("a", IN, "x", b"bogus", WIDE, question) == UNWANTED
@@ -174,12 +178,12 @@ def test_an_answer_is_kept_once_and_only_if_somebody_waits_for_it(store):
 def test_letters_that_nobody_takes_go_unless_they_wait_for_a_stream(store, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
-    store.create("a", {}, 9, 1000)
+    store.create_session("a", {}, 9, 1000)
     for box in (IN, NOTES, OUT):
         store.send("a", box, box, b"", WIDE)
         store.send("gone", box, box, b"", WIDE)
     now[0] += sqlite.LETTER_SECONDS
-    assert store.sweep(1000) == 0
+    assert store.sweep_sessions(1000) == 0
     assert [letter[1:3] for letter in store.news(0)] == [("a", OUT)]
 
 
@@ -192,8 +196,8 @@ def event(place, data=b"", stream=1, kind="p", final=False):
 
 def test_events(store):
     assert store.keep("a", event(0), WIDE, 10) == UNWANTED, "there is no session"
-    store.create("a", {}, 9, 100)
-    store.create("b", {}, 9, 100)
+    store.create_session("a", {}, 9, 100)
+    store.create_session("b", {}, 9, 100)
     events = [event(0), event(1, b"\x00\xff"), event(4, b"x", final=True)]
     assert [store.keep("a", each, WIDE, 10) for each in events] == [SENT] * 3
     assert store.keep("a", event(0, b"g", kind="g"), WIDE, 10) == store.keep("b", event(0), WIDE, 10) == SENT
@@ -203,12 +207,12 @@ def test_events(store):
     assert store.kept("a", "p", 1, 5) == store.kept("c", "p", 1, 0) == store.kept("a", "p", 3, 0) == []
     assert not store.unkeep("a", "p", 1, 1) and not store.unkeep("a", "p", 1, 5) and store.unkeep("a", "p", 1, 4)
     assert store.kept("a", "p", 1, 0) == events[:2] and store.keep("a", event(4), WIDE, 10) == SENT
-    assert store.remove("a") and store.kept("a", "p", 1, 0) == [] and rows(store, "events") == 1
+    assert store.remove_session("a") and store.kept("a", "p", 1, 0) == [] and rows(store, "events") == 1
 
 
 def test_events_are_bounded(store):
-    store.create("a", {}, 9, 100)
-    store.create("b", {}, 9, 100)
+    store.create_session("a", {}, 9, 100)
+    store.create_session("b", {}, 9, 100)
     size = SIZE + 1  # the data, or the id of the request
     for room in (Room(3, 1 << 20, 1 << 20), Room(99, 3 * size, 1 << 20), Room(99, 1 << 20, 3 * size)):
         for place in range(5):
@@ -217,8 +221,8 @@ def test_events_are_bounded(store):
         assert store.keep("a", event(5, b"x" * 5000), room, 10) == SENT
         found = [each.place for each in store.kept("a", "p", 1, 0)]
         assert found == ([3, 4, 5] if room.letters == 3 else [5]), "the newest is kept, however large"
-        store.remove("a")
-        store.create("a", {}, 9, 100)
+        store.remove_session("a")
+        store.create_session("a", {}, 9, 100)
     small = Room(99, 1 << 20, 2 * size)
     assert [store.keep("a", event(place, b"x"), small, 10) for place in (0, 1)] == [SENT, SENT]
     assert store.keep("b", event(0, b"x"), small, 10) == FULL and store.kept("b", "p", 1, 0) == []
@@ -228,20 +232,20 @@ def test_events_are_bounded(store):
 def test_events_go_with_time(store, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
-    store.create("a", {}, 9, 1000)
+    store.create_session("a", {}, 9, 1000)
     store.keep("a", event(0), WIDE, 10)
     store.keep("a", event(1), WIDE, 20)
     for step, places in ((9, [0, 1]), (1, [1]), (9, [1]), (1, [])):
         now[0] += step
         assert [each.place for each in store.kept("a", "p", 1, 0)] == places
-    assert rows(store, "events") == 2 and store.sweep(1000) == 0 and rows(store, "events") == 0
+    assert rows(store, "events") == 2 and store.sweep_sessions(1000) == 0 and rows(store, "events") == 0
 
 
 # -- Processes ---------------------------------------------------------------------------------
 
 
 def test_processes_that_write_at_once_lose_nothing(path, store):
-    store.create("session", {}, 9, 1000)
+    store.create_session("session", {}, 9, 1000)
     seen = store.version()
     children = [subprocess.Popen([sys.executable, "-c", BUSY, str(path), name], stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, cwd=os.getcwd()) for name in "abcd"]
@@ -260,43 +264,43 @@ def test_processes_that_write_at_once_lose_nothing(path, store):
             child.kill()
             child.communicate()
     assert store.version() != seen
-    version, values, _ = store.read("session", 1000)
+    version, values, _ = store.read_session("session", 1000)
     assert len(values) == 240 and version == 241
     assert len(store.news(0)) == 240 and len(set(said)) == 240
-    assert store.count() == 100, "more than the cap"
+    assert store.count_sessions() == 100, "more than the cap"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_fork_opens_a_connection_of_its_own(store):
-    store.create("a", {}, 9, 1000)
+    store.create_session("a", {}, 9, 1000)
     seen = store.version()
     mine = store._opened[os.getpid()].database
     child = os.fork()
     if not child:
         code = 1
         try:
-            assert store.update("a", {"child": True})
+            assert store.update_session("a", {"child": True})
             assert store._opened[os.getpid()].database is not mine
             code = 0
         finally:
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
-    assert store.version() != seen and store.read("a", 1000).values == {"child": True}
-    assert store.update("a", {"parent": True})
+    assert store.version() != seen and store.read_session("a", 1000).values == {"child": True}
+    assert store.update_session("a", {"parent": True})
 
 
 def test_a_store_opens_again_after_it_was_closed(store):
-    store.create("a", {}, 9, 1000)
+    store.create_session("a", {}, 9, 1000)
     store.close()
     store.close()
-    assert store.count() == 1
+    assert store.count_sessions() == 1
 
 
 # -- The file ----------------------------------------------------------------------------------
 
 
 def test_only_its_owner_reads_the_file(path, store):
-    store.create("a", {}, 9, 1000)
+    store.create_session("a", {}, 9, 1000)
     assert {file.stat().st_mode & 0o777 for file in path.parent.iterdir()} == {0o600}
 
 
@@ -360,7 +364,7 @@ def test_a_file_that_changes_hands_later_is_refused_then(path, store):
     store.close()
     path.chmod(0o644)
     with pytest.raises(ValueError, match="chmod 600"):
-        store.count()
+        store.count_sessions()
 
 
 def made_by(path, *statements):
@@ -385,12 +389,13 @@ FORMAT_1 = (
 def test_a_file_of_version_0_5_0_is_made_new_and_its_sessions_end(path, caplog):
     made_by(path, *FORMAT_1)
     store = SqliteStore(path)
-    assert store.count() == 0 and store.create("b", {"x": 1}, 9, 100) and store.read("b", 100).values == {"x": 1}
+    assert store.count_sessions() == 0 and store.create_session("b", {"x": 1}, 9, 100)
+    assert store.read_session("b", 100).values == {"x": 1}
     assert "the 1 sessions in it have ended" in caplog.text and "(format 1)" in caplog.text
     store.close()
     caplog.clear()
     again = SqliteStore(path)
-    assert again.count() == 1 and not caplog.records
+    assert again.count_sessions() == 1 and not caplog.records
     again.close()
 
 
@@ -402,7 +407,8 @@ def test_a_file_without_events_is_made_new_and_its_sessions_end(path, caplog):
             "PRAGMA user_version = 2")
     store = SqliteStore(path)
     assert "(format 2)" in caplog.text and "the 1 sessions in it have ended" in caplog.text
-    assert store.count() == 0 and store.create("b", {}, 9, 100) and store.keep("b", event(0), WIDE, 10) == SENT
+    assert store.count_sessions() == 0 and store.create_session("b", {}, 9, 100)
+    assert store.keep("b", event(0), WIDE, 10) == SENT
     store.close()
 
 
@@ -435,17 +441,17 @@ def test_steps_of_the_wall_clock_neither_end_sessions_nor_keep_them(steps, store
     wall, real = [time.time()], [1000.0]
     monkeypatch.setattr(time, "time", lambda: wall[0])
     monkeypatch.setattr(sqlite, "_clock", lambda: real[0])
-    store.create("a", {}, 1, 100)
+    store.create_session("a", {}, 1, 100)
     store.send("a", NOTES, "x", b"", WIDE)
     for step in steps:
         wall[0] += step
-        assert store.sweep(100) == 0 and store.read("a", 100) and len(store.news(0)) == 1
-        assert not store.create("b", {}, 1, 100)
+        assert store.sweep_sessions(100) == 0 and store.read_session("a", 100) and len(store.news(0)) == 1
+        assert not store.create_session("b", {}, 1, 100)
     real[0] += 100
     for step in steps:
         wall[0] += step
-        assert store.read("a", 100) is None
-    assert store.sweep(100) == 1 and store.news(0) == []
+        assert store.read_session("a", 100) is None
+    assert store.sweep_sessions(100) == 1 and store.news(0) == []
 
 
 @pytest.mark.parametrize("boots", [("one", "two"), ("", "")])
@@ -456,7 +462,7 @@ def test_after_a_start_of_the_machine_sessions_count_as_used_then(boots, used, p
     monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
     monkeypatch.setattr(sqlite, "boot", lambda: boot[0])
     store = SqliteStore(path)
-    store.create("a", {}, 9, 100)
+    store.create_session("a", {}, 9, 100)
     store.send("a", OUT, "x", b"", WIDE)
     store.keep("a", event(0), WIDE, 100)
     store.close()
@@ -464,9 +470,9 @@ def test_after_a_start_of_the_machine_sessions_count_as_used_then(boots, used, p
     again = SqliteStore(path)
     assert len(again.kept("a", "p", 1, 0)) == (bool(boots[0]) or used > 1000)
     known = bool(boots[0]) or used > 1000
-    assert (again.read("a", 100) is not None) == known
+    assert (again.read_session("a", 100) is not None) == known
     now[0] += 99
-    assert (again.read("a", 100) is not None) == known
+    assert (again.read_session("a", 100) is not None) == known
     again.close()
 
 

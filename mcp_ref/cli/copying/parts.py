@@ -36,7 +36,7 @@ class Slice(NamedTuple):
     """The part that has what is cut."""
 
 
-_HTTP = "HTTP (run_http, wsgi, handle, listen at http://, Store, SqliteStore)"
+_HTTP = "HTTP (run_http, wsgi, handle, listen at http://)"
 SLICES: Dict[str, Slice] = {
     "stdio-server": Slice("server", {
         "server.serving.http_listener": _HTTP, "streamable": _HTTP, "http11": _HTTP, "auth": "OAuth (Server(auth=...))",

@@ -34,7 +34,7 @@ def listen_http(
     host, port = host_and_port(address)
     kept: Any = sessions
     if sessions.startswith("store:"):
-        from ...streamable.shared.sqlite import SqliteStore
+        from ...stores.sqlite import SqliteStore
 
         kept = SqliteStore(sessions[len("store:"):])
     scheme = "https" if options.get("ssl_context") else "http"

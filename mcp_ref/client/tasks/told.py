@@ -12,7 +12,7 @@ from ...peer.dispatcher import Connection
 from ...peer.request_table import Pending, Progress
 from ...threads import Tally
 from ...transports.base import EXCHANGES
-from ..subscriptions import ChangeFilter, Stream
+from ..subscriptions import ChangeFilter, SubscriptionStream
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -23,14 +23,14 @@ _UNTOLD, _STREAMS = "tasks are not told of", "streams of tasks"
 """Members of the state of a connection."""
 
 
-class TaskStream(Stream):
+class TaskStream(SubscriptionStream):
     """A stream for one ``subject``: a member of the filter, and a text in it. ``untold`` is called if it ends itself.
 
     Nothing here raises; what goes wrong is counted, for the task is polled then.
     """
 
     def __init__(self, client: "Client", subject: Tuple[str, str], untold: Callable[[], None]) -> None:
-        def ended(stream: Stream) -> None:
+        def ended(stream: SubscriptionStream) -> None:
             if self.agreed.more and not self._is_closed:
                 untold()
 

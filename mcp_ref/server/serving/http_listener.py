@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ...streamable.http_trace import HttpTrace
     from ...streamable.server.http_sse import SseEndpoint
     from ...streamable.server.session_table import SessionTable
-    from ...streamable.shared.store import Store
+    from ...stores.store import Store
     from ...wiretrace import Trace
     from ..interface import ServerInterface
 

@@ -58,12 +58,11 @@ shorter ``ttl`` is wise [2025-11-25 basic/utilities/tasks §Task Isolation and A
 `mcp_ref.Limits` has what a client may have: ``max_tasks_per_principal``, ``max_task_ttl``, ``max_task_bytes`` and
 others; ``max_running_tasks`` is for all.
 
-`SqliteTasks` keeps tasks in a file, for several processes and over restarts:
-``Tasks(SqliteTasks("/var/jobs/tasks.db"))``.
+A `SqliteStore` keeps tasks in a file, for several processes and over restarts:
+``Tasks(SqliteStore("/var/jobs/mcp.db"))``. It can keep the sessions of HTTP, too; see `mcp_ref.stores`.
 A task whose process has died is failed with a message, after half a minute; none is run by two processes, and none
 begins again, since what it has done is not known.
 
-The reading order: `store` (records, the contract of a store, `MemoryTasks`), `contract` (its test), `sqlite`
-(`SqliteTasks`), `engine` (`Tasks`), `running` (one run of a handler), `session` and `extension` (the two generations on
-the wire).
+The reading order: `mcp_ref.stores.tasks` (records and where they are kept), `engine` (`Tasks`), `running` (one run of a
+handler), `session` and `extension` (the two generations on the wire).
 """

@@ -26,11 +26,11 @@ from ...peer.context import Context, Route
 from ...peer.executors import Job
 from ...protocol.tasks import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from ...revisions import Revision
+from ...stores import tasks as stores
+from ...stores.tasks import MemoryTasks, TaskRecord, TaskRoom, TaskStore
 from ...threads import available, start_or_call, start_thread
 from ..mrtr import wrap
-from . import store as stores
 from .running import Outcome, TaskRun, memory_of, request_of
-from .store import MemoryTasks, TaskRecord, TaskRoom, TaskStore
 
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
@@ -61,7 +61,7 @@ def _storing() -> Iterator[None]:
 
 
 class Tasks:
-    """The tasks of one server: ``Server("jobs", tasks=Tasks(store=SqliteTasks("jobs.db")))``.
+    """The tasks of one server: ``Server("jobs", tasks=Tasks(store=SqliteStore("jobs.db")))``.
 
     ``store``: where they are kept (default: in memory, so that they end with the process). ``ttl``: seconds for which a
     task is kept from its creation, where its client does not ask for another time (None: without end); one that still
@@ -80,7 +80,7 @@ class Tasks:
             if not 0 < value < float("inf"):
                 raise ValueError("%s of Tasks is a number of seconds above 0, got %r" % (name, value))
         if store is not None and not isinstance(store, TaskStore):
-            raise TypeError('the store of Tasks is a TaskStore, such as SqliteTasks("tasks.db"), got %.80r' % (store,))
+            raise TypeError('the store of Tasks is a TaskStore, such as SqliteStore("jobs.db"), got %.80r' % (store,))
         self.store = MemoryTasks() if store is None else store
         self.ttl, self.poll = ttl, poll
         self._server: "Optional[Server]" = None

@@ -18,8 +18,8 @@ from ...peer.context import Context, Route, params_reader
 from ...peer.extension import Extension
 from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from ...revisions import Revision
+from ...stores.tasks import TaskRecord, described, milliseconds
 from ..mrtr import wrap
-from .store import TaskRecord, described, milliseconds
 
 if TYPE_CHECKING:
     from ...peer.role import Role

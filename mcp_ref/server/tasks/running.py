@@ -32,10 +32,10 @@ from ...protocol.caching import DEPENDING
 from ...protocol.requeststate import State, digest
 from ...protocol.tasks import naming_task, related
 from ...revisions import revision
+from ...stores.tasks import TaskRecord
 from .. import mrtr
 from ..context import Context
 from ..replay import InputRequired, Rounds
-from .store import TaskRecord
 
 if TYPE_CHECKING:
     from ...jsonrpc import RequestId

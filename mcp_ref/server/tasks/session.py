@@ -24,10 +24,10 @@ from ...peer.context import Context, Route, params_reader
 from ...peer.request_table import Pending
 from ...protocol.tasks import INPUT_REQUIRED, naming_task
 from ...revisions import R2025_11_25, revision
+from ...stores import tasks as stores
+from ...stores.tasks import TaskRecord, described, milliseconds
 from ..announcements import tell
 from ..registry.listing import invalid_cursor
-from . import store as stores
-from .store import TaskRecord, described, milliseconds
 
 if TYPE_CHECKING:
     from ...jsonrpc import RequestId

@@ -40,10 +40,10 @@ from ...protocol.streamable_http.header_values import LOOPBACK, Hosts
 from ...protocol.streamable_http.mirrored import Mirrored
 from ...protocol.streamable_http.refusals import ORDER, REFUSALS, HttpEras
 from ...revisions import REVISIONS, revision
+from ...stores.store import Store
 from ...threads import Tally
 from ...transports.base import Transport
 from ...transports.held import Held
-from ..shared.store import Store
 from .authenticate import Authenticate, Guard, guard_of
 from .post import (
     SESSION_ID, VERSION, AnyPost, Case, Guarded, InSession, OfSession, OpeningPost, RequestRefusal, Sessionless, Way,

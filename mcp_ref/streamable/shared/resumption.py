@@ -10,21 +10,10 @@ from there depends on the kind of stream:
   which takes it over: an event is refused by the store if there is a later one, so the process that had it before
   adds nothing more, and sends what it was about to send in another way.
 
-The number of a stream says which process began it. Processes tell each other by letters without content:
-
-======================================  ==============================================================================
-letter                                  says
-======================================  ==============================================================================
-``["follow", stream, token, first]``    to the process that began the reply: end your connection of it, tell me of
-                                        events. Repeated every ASK_SECONDS, then ``first`` is False
-``["look", token, running]``            to the follower: there may be an event; is the request still being worked on?
-``["gone", token]``                     to the follower: the client has resumed the stream elsewhere, end yours
-``["taken", stream, place]``            to the process that has the stream of a GET: it was taken over
-======================================  ==============================================================================
-
-No letter has to arrive: a follower reads by itself whenever it asks. One that hears nothing for LOST_SECONDS takes it
-that the process has died, and ends the stream with an error as the answer. Should the process live all the same, its
-events are refused by the store from then on. So the client gets one answer in any case.
+The number of a stream says which process began it. Processes tell each other by letters without content, see
+`letters`. None of them has to arrive: a follower reads by itself whenever it asks. One that hears nothing for
+LOST_SECONDS takes it that the process has died, and ends the stream with an error as the answer. Should the process
+live all the same, its events are refused by the store from then on. So the client gets one answer in any case.
 """
 
 import json
@@ -36,16 +25,15 @@ from ...http11.message import Exchange, Pairs
 from ...jsonrpc import Error, encode
 from ...limits import Limits
 from ...protocol.streamable_http.sse import encode_event
+from ...stores.store import FULL, UNWANTED, Room, StoredEvent
 from ...transports.held import Held
 from ..server.reply_stream import LISTENING, REPLY, EventId, Replay, ReplyStream, SentEvent
 from ..server.session import HttpSession
-from .store import FULL, UNWANTED, Room, StoredEvent
+from .letters import FOLLOW, GONE, LOOK, TAKEN
 
 if TYPE_CHECKING:
     from .table import StoreTable
 
-FOLLOW, LOOK, GONE, TAKEN = "follow", "look", "gone", "taken"
-LETTERS = frozenset((FOLLOW, LOOK, GONE, TAKEN))
 ASK_SECONDS = 2.0
 """The seconds after which a follower asks again whether the request still runs."""
 LOST_SECONDS = 5.0

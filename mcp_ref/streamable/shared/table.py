@@ -46,14 +46,15 @@ from ...limits import Limits
 from ...methods import (
     BOTH, CANCELLED, INITIALIZE, INITIALIZED, NOTIFICATION, PROGRESS, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE,
 )
+from ...stores.store import (
+    FULL, IN, NOTES, OUT, STREAMS, UNWANTED, Letter, Room, Store, StoredRecord, Values,
+)
 from ...threads import need, start_thread
 from ..server.reply_stream import ReplyStream
 from ..server.session import HttpSession
 from ..server.session_table import SessionTable, new_id
-from .resumption import BLOCK, LETTERS, ResumableSession
-from .store import (
-    END, FULL, IN, MESSAGE, NOTES, OUT, STREAMS, UNWANTED, Letter, Room, Store, StoredRecord, Values, subject_of,
-)
+from .letters import END, MESSAGE, OF_STREAMS, subject_of
+from .resumption import BLOCK, ResumableSession
 
 Connect = Callable[[HttpSession], Any]
 
@@ -152,7 +153,7 @@ class ReplicaSession(ResumableSession):
     def waits_for(self, subject: List[Any]) -> bool:
         """Return True if a letter with this subject is for this process."""
         kind, connection = subject[0], self.connection
-        if kind in LETTERS:
+        if kind in OF_STREAMS:
             return self.is_for(subject)
         if subject == MESSAGE:
             with self.lock:
@@ -249,7 +250,7 @@ class StoreTable(SessionTable):
     def add(self, session: Any) -> bool:
         """Implement `SessionTable.add`."""
         values = {"principal": session.principal}
-        if not self.store.create(session.key, values, self._limits.max_sessions, self._limits.session_idle):
+        if not self.store.create_session(session.key, values, self._limits.max_sessions, self._limits.session_idle):
             return False
         session.version = 1
         with self._lock:
@@ -268,8 +269,8 @@ class StoreTable(SessionTable):
         """Implement `SessionTable.get`; a replica is made where this process has none."""
         with self._lock:
             session: Any = self._sessions.get(id)
-        found = self.store.read(self.key_of(id) if session is None else session.key, self._limits.session_idle,
-                                0 if session is None else session.version)
+        found = self.store.read_session(self.key_of(id) if session is None else session.key,
+                                        self._limits.session_idle, 0 if session is None else session.version)
         if found is None:
             if session is not None:
                 self._drop(session, "the session has ended")
@@ -312,7 +313,7 @@ class StoreTable(SessionTable):
     def remove(self, session: Any) -> bool:
         """Implement `SessionTable.remove`: it ends in every process."""
         self.release(session)
-        if not self.store.remove(session.key):
+        if not self.store.remove_session(session.key):
             return False
         self.store.send(session.key, NOTES, json.dumps(END), b"", self._room(NOTES))
         return True
@@ -331,8 +332,8 @@ class StoreTable(SessionTable):
         if due:
             for session in copies:
                 if session.busy:
-                    self.store.read(session.key, self._limits.session_idle)  # an open stream is a use
-            self.store.sweep(self._limits.session_idle)
+                    self.store.read_session(session.key, self._limits.session_idle)  # an open stream is a use
+            self.store.sweep_sessions(self._limits.session_idle)
 
     def close(self) -> None:
         """Implement `SessionTable.close`; the sessions go on in other processes."""
@@ -344,7 +345,7 @@ class StoreTable(SessionTable):
         self.store.close()
 
     def __len__(self) -> int:
-        return self.store.count()
+        return self.store.count_sessions()
 
     def release(self, session: Any) -> bool:
         """Implement `SessionTable.release`: only the replica ends."""
@@ -365,8 +366,8 @@ class StoreTable(SessionTable):
         if session.announced:
             now[_TOLD] = dict(session.announced)
         changes = {name: value for name, value in now.items() if session.saved.get(name) != value}
-        version = self.store.update(session.key, dict({name: each[name] for name in each if name not in now}, **changes)
-                                    ) if changes or each else 0
+        all_of_it = dict({name: each[name] for name in each if name not in now}, **changes)
+        version = self.store.update_session(session.key, all_of_it) if changes or each else 0
         if version:
             with session.syncing:
                 session.saved = dict(session.saved, **changes)
@@ -521,7 +522,7 @@ class StoreTable(SessionTable):
         content = self.store.take(letter.number) if session.waits_for(subject) else None
         if content is None:
             return
-        if subject[0] in LETTERS:
+        if subject[0] in OF_STREAMS:
             session.told(subject)
         elif subject != MESSAGE:
             session.connection.work(session.connection.receive(parse(content, False, self._limits), content))

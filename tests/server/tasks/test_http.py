@@ -4,11 +4,11 @@ import threading
 import pytest
 
 from mcp_ref import connect
-from mcp_ref.server import Context, Server, SqliteTasks, Tasks
+from mcp_ref.server import Context, Server, SqliteStore, Tasks
 from mcp_ref.server.serving import http_listener
 from mcp_ref.server.tasks import engine
-from mcp_ref.server.tasks import store as stores
-from mcp_ref.server.tasks.store import TaskRecord, TaskRoom
+from mcp_ref.stores import tasks as stores
+from mcp_ref.stores.tasks import TaskRecord, TaskRoom
 from tests.support.by_hand import EVERYTHING, accept
 from tests.support.http_exchange import Web
 from tests.support.http_modern import ModernWeb, made
@@ -66,7 +66,7 @@ def test_questions_come_on_the_stream_of_a_get_where_one_is_open():
 
 def test_where_processes_share_tasks_only_a_request_for_the_result_is_asked(tmp_path):
     """Reading: the processes do not know each other's streams, and a user is not to be asked twice."""
-    server = served(tasks=Tasks(SqliteTasks(tmp_path / "tasks.db")))
+    server = served(tasks=Tasks(SqliteStore(tmp_path / "tasks.db")))
     with Web(server, capabilities=EVERYTHING) as web:
         stream = web.get()
         id = begun(web, "asks")
@@ -210,7 +210,7 @@ def test_an_idle_server_deletes_what_has_expired_and_fails_what_was_lost(monkeyp
     now = [1000.0]
     monkeypatch.setattr(stores, "wall_clock", lambda: now[0])
     monkeypatch.setattr(http_listener, "_TICK", 0.01)
-    store = SqliteTasks(str(tmp_path / "tasks.db"))
+    store = SqliteStore(str(tmp_path / "tasks.db"))
     server = served(tasks=Tasks(store, ttl=10))
     with server.listen("http://127.0.0.1:0/mcp") as listener:
         with connect(listener.address) as client:

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_ref.protocol import envelope
 from mcp_ref.revisions import LATEST
-from mcp_ref.server import Context, SqliteTasks, Tasks
+from mcp_ref.server import Context, SqliteStore, Tasks
 from mcp_ref.server.tasks import engine, extension
 from tests.support.by_hand import accept
 from tests.support.sides import eventually
@@ -20,10 +20,10 @@ from .tasked import DECLARED, RELATED, Extended, Session, served, text
 
 CHILD = """
 import sys, threading
-from mcp_ref.server import Context, Server, SqliteTasks, Tasks
+from mcp_ref.server import Context, Server, SqliteStore, Tasks
 from mcp_ref.server.tasks import engine
 engine.LEASE = 0.6
-server = Server("child", tasks=Tasks(SqliteTasks(sys.argv[1])))
+server = Server("child", tasks=Tasks(SqliteStore(sys.argv[1])))
 
 @server.tool(task="optional")
 def hold(ctx: Context) -> str:
@@ -38,7 +38,7 @@ server.run()
 def two(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "TICK", 0.01)
     path = tmp_path / "tasks.db"
-    servers = [served(tasks=Tasks(SqliteTasks(path))) for _ in range(2)]
+    servers = [served(tasks=Tasks(SqliteStore(path))) for _ in range(2)]
     yield servers
     for server in servers:
         server.gate.open()
@@ -153,7 +153,7 @@ def test_a_task_of_a_process_that_was_killed_fails_and_does_not_run_again(tmp_pa
         child.wait()
         child.stdin.close()
         child.stdout.close()
-    server = served(tasks=Tasks(SqliteTasks(path)))
+    server = served(tasks=Tasks(SqliteStore(path)))
     with Extended(server) as client:
         assert client.get(id)["result"]["taskId"] == id
         end = client.until(id)

@@ -6,7 +6,7 @@ import pytest
 from mcp_ref import Limits, connect
 from mcp_ref.errors import PeerError
 from mcp_ref.server import Context, Server, Tasks
-from mcp_ref.server.tasks import store as stores
+from mcp_ref.stores import tasks as stores
 from tests.support.by_hand import EVERYTHING, accept
 from tests.support.sides import eventually
 

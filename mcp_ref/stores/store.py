@@ -1,34 +1,40 @@
-"""The contract of a store, which keeps the sessions that several processes share.
+"""The contract of a store: one place for what several processes share, so that any of them may answer any request.
 
-An endpoint that was made with a `Store` keeps its sessions there (see `table`), so that any process may answer
-any request. `mcp_ref.streamable.shared.sqlite.SqliteStore` is one for the processes of one machine; another (Redis,
-say) is a subclass that implements the methods below. They have three parts:
+::
 
-=================  ===============================================================================================
-sessions           `create`, `read`, `update`, `remove`, `sweep`: records by id. A record has named JSON values, and
-                   each subscription is a value of its own, so a change writes, and a reader parses, what has changed
-the mailbox        `expect`, `forget`, `send`, `news`, `waiting`, `take`, `version`, `number`: letters from one process
-                   to another, with a client's answer that came to the wrong one, or a message that waits for a stream
-events             `keep`, `kept`, `unkeep`: what was sent on a stream of a session, for a client that comes back with
-                   `Last-Event-ID` to any process
-=================  ===============================================================================================
+    store = SqliteStore("/run/mcp/mcp.db")
+    server = Server("jobs", tasks=Tasks(store))
+    server.run_http(sessions=store)
 
-Every method is atomic towards all other processes. Ids are digests: the store never learns the ids that clients show.
+`mcp_ref.stores.sqlite.SqliteStore` is the store for the processes of one machine. Another (Redis, say) is a subclass of
+`Store` that implements the methods below, and that `mcp_ref.stores.contract.check` is satisfied with. They have four
+parts; a store that is used for one of them only needs no others:
+
+=========  =======================================================================================================
+sessions   `create_session`, `read_session`, `update_session`, `remove_session`, `sweep_sessions`, `count_sessions`:
+           records by id. A record has named JSON values, and each subscription is a value of its own, so a change
+           writes, and a reader parses, what has changed
+mailbox    `expect`, `forget`, `send`, `news`, `waiting`, `take`, `version`, `number`: letters from one process to
+           another, with a client's answer that came to the wrong one, or a message that waits for a stream
+events     `keep`, `kept`, `unkeep`: what was sent on a stream of a session, for a client that comes back with
+           `Last-Event-ID` to any process
+tasks      `clock`, `create`, `read`, `change`, `list`, `lost`, `sweep`: see `mcp_ref.stores.tasks`
+=========  =======================================================================================================
+
+Every method is atomic towards all other processes. Ids of sessions are digests: the store never learns the ids that
+clients show.
 An exception of a method ends the request that needed it with status 500; while letters are polled it is logged.
 
 Times are those of a monotonic clock: a correction of the wall clock ends no session and keeps none alive.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, NamedTuple, Optional
 
-from ...jsonrpc import Error, Malformed, Message, Notification, Result
-from ...methods import CANCELLED, PROGRESS
-from ...options import spelt
+from ..options import spelt
+from .tasks import TaskStore
 
 Values = Dict[str, Any]
 """The named JSON values of a record. None stands for a value that is not there (any more)."""
-END, MESSAGE = ["end"], ["message"]
-"""The subjects of letters that concern a whole session; for the others see `subject_of`."""
 IN, NOTES, OUT, STREAMS = "in", "notes", "out", "streams"
 """The boxes: answers of clients; other messages for a waiting process (progress, cancellations, the end of a session);
 messages that wait for a stream as long as their session lives; and what processes tell each other of a stream."""
@@ -38,10 +44,10 @@ with the stream; there is no room."""
 
 
 class StoredRecord(NamedTuple):
-    """The result of `Store.read`."""
+    """The result of `Store.read_session`."""
 
     version: int
-    """The version: 1 at first, and one more after each `Store.update` that changed something."""
+    """The version: 1 at first, and one more after each `Store.update_session` that changed something."""
     values: Values
     """The values that have changed since the version that was asked about."""
     whole: bool
@@ -91,32 +97,32 @@ class Room(NamedTuple):
     """True if the oldest letters of the session make room for a new one; else the new one is refused."""
 
 
-class Store:
+class Store(TaskStore):
     """The base of the stores; see the module. Thread-safe; a forked process may use it like the one it came from."""
 
     # Sessions
 
-    def create(self, id: str, values: Values, most: int, idle: float) -> bool:
+    def create_session(self, id: str, values: Values, most: int, idle: float) -> bool:
         """Enter a session. Returns False if there are ``most`` that were used within the last ``idle`` seconds."""
         raise NotImplementedError
 
     @spelt
-    def read(self, id: str, idle: float, since: int = 0) -> Optional[StoredRecord]:
+    def read_session(self, id: str, idle: float, since: int = 0) -> Optional[StoredRecord]:
         """Read the values of a session that have changed since that version (0: all). Returns None without a session.
 
         Reading counts as use, and a session that is unused for ``idle`` seconds is gone.
         """
         raise NotImplementedError
 
-    def update(self, id: str, changes: Values) -> int:
+    def update_session(self, id: str, changes: Values) -> int:
         """Change these values of a record and no others; None removes one. Returns the version, 0 without a session."""
         raise NotImplementedError
 
-    def remove(self, id: str) -> bool:
+    def remove_session(self, id: str) -> bool:
         """Remove a session with its letters, questions and events. Returns False if it had ended before."""
         raise NotImplementedError
 
-    def sweep(self, idle: float) -> int:
+    def sweep_sessions(self, idle: float) -> int:
         """Remove the sessions that were unused for ``idle`` seconds, and old letters and events. Returns the number of
         sessions.
 
@@ -124,12 +130,9 @@ class Store:
         """
         raise NotImplementedError
 
-    def count(self) -> int:
+    def count_sessions(self) -> int:
         """Count the sessions."""
         raise NotImplementedError
-
-    def close(self) -> None:
-        """Close what this process has open; the next use opens it again."""
 
     # The mailbox
 
@@ -190,21 +193,3 @@ class Store:
         """Remove an event that was not sent after all. Returns False if the stream has a later one, which stays, or has
         none of this place."""
         raise NotImplementedError
-
-
-def subject_of(item: Union[Message, Malformed], longest: int) -> Optional[List[Any]]:
-    """Return the subject of a letter with this message; None if it concerns the session as a whole.
-
-    Our ids are numbers, so a message about another id, or one of more than ``longest`` characters, is for no process:
-    it is refused where it came.
-    """
-    if isinstance(item, (Result, Error)):
-        return ["answer", item.id] if type(item.id) is int else None
-    if isinstance(item, Notification) and isinstance(item.params, dict):
-        if item.method == CANCELLED:
-            id = item.params.get("requestId")
-            return ["cancel", id] if type(id) is int or type(id) is str and len(id) <= longest else None
-        if item.method == PROGRESS:
-            token = item.params.get("progressToken")
-            return ["progress", token] if type(token) is int else None
-    return None

@@ -1,9 +1,8 @@
 """The contract of a store of tasks, and the store in memory.
 
 A store keeps a `TaskRecord` by its id. It knows no rules of tasks: `TaskStore.change` reads, changes and writes a
-record in one step, and what may change is decided by the function that it is given. A store for the processes of one
-machine is `mcp_ref.server.tasks.sqlite.SqliteTasks`; another (Redis, say) is a subclass that implements the methods
-below, and that `mcp_ref.server.tasks.contract.check` is satisfied with.
+record in one step, and what may change is decided by the function that it is given. Every `mcp_ref.stores.store.Store`
+is a `TaskStore`, too.
 
 A process that runs a task holds its *lease*: ``lease`` is the number of the run, ``until`` the time at which it runs
 out unless the process renews it. A task that waits for input, or has ended, has none. So each task is run by one
@@ -17,9 +16,9 @@ from copy import copy
 from datetime import datetime, timezone
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from ... import deadline
-from ...protocol.tasks import FINAL, WORKING
-from ...revisions import revision
+from .. import deadline
+from ..protocol.tasks import FINAL, WORKING
+from ..revisions import revision
 
 wall_clock: Callable[[], float] = time.time
 

@@ -2,13 +2,15 @@
 
 ::
 
-    application = server.wsgi(sessions=SqliteStore("/run/mcp/sessions.db"))
+    store = SqliteStore("/run/mcp/mcp.db")
+    server = Server("jobs", tasks=Tasks(store))
+    application = server.wsgi(sessions=store)
 
 The file is made with mode 0600. It must belong to the user of the process and be readable by nobody else, for it holds
-what clients said of themselves, and for moments messages. The same holds for the two files that SQLite keeps beside it.
-Only this user, root and the group of the folder may write in the folder, because others could put their own files
-there. Session ids are in it only as digests. The file must lie on a disk of this machine, not on a network file system,
-where the locks and the shared memory of SQLite do not work.
+what clients said of themselves, what was sent to them, and tasks with their results. The same holds for the two files
+that SQLite keeps beside it. Only this user, root and the group of the folder may write in the folder, because others
+could put their own files there. Session ids are in it only as digests. The file must lie on a disk of this machine, not
+on a network file system, where the locks and the shared memory of SQLite do not work.
 
 Every write is a ``BEGIN IMMEDIATE``: a transaction that begins by reading and then writes fails with "database is
 locked" whenever another process was quicker, in spite of any timeout. Each process opens its own connection, also after
@@ -20,18 +22,20 @@ that has read the record before that reads all of it once.
 
 Times are those of the monotonic clock, which all processes of a machine share and nobody can set. It begins anew when
 the machine starts: the file holds the id of that start, and the first process after another start counts every session
-as used at that moment. Where the system has no such id, a time in the future shows that the machine has started anew.
+as used at that moment, and finds every task lost that was running. Where the system has no such id, a time in the
+future shows that the machine has started anew.
 """
 
 import json
 import os
 from hashlib import sha256
-from typing import TYPE_CHECKING, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
-from ... import deadline
-from ...options import spelt
-from ...sqlitefile import SqliteFile, boot, transaction, use_wal
+from .. import deadline
+from ..options import spelt
+from ..sqlitefile import SqliteFile, boot, transaction, use_wal
 from .store import FULL, IN, OUT, SENT, UNWANTED, Letter, Room, Store, StoredEvent, StoredRecord, Values
+from .tasks import TaskRecord, TaskRoom
 
 if TYPE_CHECKING:
     import sqlite3
@@ -39,11 +43,13 @@ if TYPE_CHECKING:
 LETTER_SECONDS = 60.0
 """The seconds for which a letter is kept that no process takes, unless it waits for a stream: see `store.OUT`."""
 FORMAT = 3
-"""The format of the tables, in ``user_version``. Format 1 is that of 0.5.0; format 2 had no events."""
+"""The format of the tables, in ``user_version``. Format 1 is that of 0.5.0; format 2 had neither events nor tasks."""
 APPLICATION = 0x6D637073
 """The value of ``application_id`` from format 2 on, which says that the file is ours."""
 _MOST_GONE = 1000
 """The number of removed values of one session that may be there as rows."""
+_LOST = 1e-9
+"""The end of a lease of a process that ran before the machine was started anew."""
 _OVERHEAD = 256
 """The bytes that a letter counts beside its content, for the limits."""
 _LARGEST = (1 << 63) - 1
@@ -64,6 +70,11 @@ about TEXT NOT NULL, data BLOB NOT NULL);
 CREATE INDEX events_id ON events (id);
 CREATE UNIQUE INDEX events_place ON events (id, kind, stream, place);
 CREATE INDEX events_until ON events (until);
+CREATE TABLE tasks (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner TEXT NOT NULL,
+expires REAL, until REAL NOT NULL, size INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX tasks_owner ON tasks (owner, number);
+CREATE INDEX tasks_until ON tasks (until) WHERE until > 0;
+CREATE INDEX tasks_expires ON tasks (expires);
 CREATE TABLE boxes (box TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE numbers (number INTEGER PRIMARY KEY AUTOINCREMENT);
 CREATE TABLE boots (boot TEXT NOT NULL);
@@ -92,23 +103,23 @@ _LETTERS = "SELECT number, id, box, subject FROM letters WHERE "
 
 
 class SqliteStore(SqliteFile, Store):
-    """The store that keeps sessions in the file at ``path``, which is made if there is none.
+    """The store that keeps all its parts in the file at ``path``, which is made if there is none.
 
     The sessions end that are in a file of an older version of this package, and the file is converted. Raises OSError
     if there can be no file, ValueError for a file or folder of others, that others may read or write, or that is none
     of ours, and ImportError where Python was built without `sqlite3`.
     """
 
-    instead = "use sessions='none', one process, or a store of your own"
-    kind = "store of sessions"
+    instead = "keep sessions and tasks in one process, or in a store of your own"
+    kind = "store of ours"
 
     def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
         super().__init__(os.path.abspath(os.fspath(path)))
 
     # Sessions
 
-    def create(self, id: str, values: Values, most: int, idle: float) -> bool:
-        """Implement `Store.create`."""
+    def create_session(self, id: str, values: Values, most: int, idle: float) -> bool:
+        """Implement `Store.create_session`."""
         now = _clock()
         with self._writing() as database:
             if _count(database) >= most:
@@ -121,8 +132,8 @@ class SqliteStore(SqliteFile, Store):
         return True
 
     @spelt
-    def read(self, id: str, idle: float, since: int = 0) -> Optional[StoredRecord]:
-        """Implement `Store.read`; it takes 5 us where nothing has changed."""
+    def read_session(self, id: str, idle: float, since: int = 0) -> Optional[StoredRecord]:
+        """Implement `Store.read_session`; it takes 5 us where nothing has changed."""
         now = _clock()
         with self._reading() as database:
             row = database.execute("SELECT version, base, used FROM sessions WHERE id = ?", (id,)).fetchone()
@@ -140,8 +151,8 @@ class SqliteStore(SqliteFile, Store):
         values = {name: None if value is None else json.loads(value) for name, value in found}
         return StoredRecord(version, values, whole)
 
-    def update(self, id: str, changes: Values) -> int:
-        """Implement `Store.update`."""
+    def update_session(self, id: str, changes: Values) -> int:
+        """Implement `Store.update_session`."""
         with self._writing() as database:
             row = database.execute("SELECT version, gone FROM sessions WHERE id = ?", (id,)).fetchone()
             if row is None:
@@ -170,13 +181,13 @@ class SqliteStore(SqliteFile, Store):
                              (version, after, _clock(), id))
         return int(version)
 
-    def remove(self, id: str) -> bool:
-        """Implement `Store.remove`."""
+    def remove_session(self, id: str) -> bool:
+        """Implement `Store.remove_session`."""
         with self._writing() as database:
             return database.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount > 0
 
-    def sweep(self, idle: float) -> int:
-        """Implement `Store.sweep`."""
+    def sweep_sessions(self, idle: float) -> int:
+        """Implement `Store.sweep_sessions`."""
         now = _clock()
         with self._writing() as database:
             found = _sweep(database, now - idle)
@@ -185,8 +196,8 @@ class SqliteStore(SqliteFile, Store):
             database.execute("DELETE FROM events WHERE until <= ?", (now,))
         return found
 
-    def count(self) -> int:
-        """Implement `Store.count`."""
+    def count_sessions(self) -> int:
+        """Implement `Store.count_sessions`."""
         with self._reading() as database:
             return _count(database)
 
@@ -315,6 +326,55 @@ class SqliteStore(SqliteFile, Store):
                 " FROM events WHERE id = ? AND kind = ? AND stream = ? AND place > ?)",
                 2 * (id, kind, stream, place)).rowcount > 0
 
+    # Tasks
+
+    def create(self, record: TaskRecord, room: TaskRoom) -> str:
+        """Implement `TaskStore.create`."""
+        with self._writing() as database:
+            tasks, size = database.execute("SELECT count(*), coalesce(sum(size), 0) FROM tasks").fetchone()
+            own = database.execute("SELECT count(*) FROM tasks WHERE owner = ?", (record.owner,)).fetchone()[0]
+            for name, limit, count in zip(room._fields, room, (tasks, own, size)):
+                if count >= limit:
+                    return name
+            record.number = database.execute(
+                "INSERT INTO tasks (id, owner, expires, until, size, record) VALUES (?, ?, ?, ?, ?, '')",
+                (record.id, *_columns(record))).lastrowid or 0
+            database.execute("UPDATE tasks SET record = ? WHERE id = ?", (_text(record), record.id))
+        return ""
+
+    def read(self, id: str) -> Optional[TaskRecord]:
+        """Implement `TaskStore.read`."""
+        with self._reading() as database:
+            return _found(database, id)
+
+    def change(self, id: str, function: Callable[[TaskRecord], bool]) -> Optional[TaskRecord]:
+        """Implement `TaskStore.change`."""
+        with self._writing() as database:
+            record = _found(database, id)
+            if record is None or not function(record):
+                return None
+            database.execute("UPDATE tasks SET owner = ?, expires = ?, until = ?, size = ?, record = ? WHERE id = ?",
+                             (*_columns(record), _text(record), id))
+            return record
+
+    def list(self, owner: str, after: int, most: int) -> "List[TaskRecord]":
+        """Implement `TaskStore.list`."""
+        with self._reading() as database:
+            rows = database.execute("SELECT until, record FROM tasks WHERE owner = ? AND number > ? ORDER BY number"
+                                    " LIMIT ?", (owner, after, most)).fetchall()
+        return [_record(*row) for row in rows]
+
+    def lost(self, now: float) -> "List[str]":
+        """Implement `TaskStore.lost`."""
+        with self._reading() as database:
+            rows = database.execute("SELECT id FROM tasks WHERE until > 0 AND until < ?", (now,)).fetchall()
+        return [row[0] for row in rows]
+
+    def sweep(self, now: float) -> int:
+        """Implement `TaskStore.sweep`."""
+        with self._writing() as database:
+            return database.execute("DELETE FROM tasks WHERE expires < ?", (now,)).rowcount
+
     # The file
 
     def _prepare(self, database: "sqlite3.Connection") -> None:
@@ -336,8 +396,9 @@ class SqliteStore(SqliteFile, Store):
                 database.execute("UPDATE sessions SET used = ?", (now,))
                 database.execute("UPDATE letters SET at = ?", (now,))
                 database.execute("UPDATE events SET until = ? + seconds", (now,))
+                database.execute("UPDATE tasks SET until = ? WHERE until > 0", (_LOST,))
         if old is not None:
-            from ...diagnostics.packagelog import get_logger
+            from ..diagnostics.packagelog import get_logger
 
             get_logger(__name__).warning("%s was of an older version of this package (format %d); it is of format %d"
                                          " now, and the %d sessions in it have ended",
@@ -360,7 +421,7 @@ def _kind_of(database: "sqlite3.Connection", path: str) -> int:
             [row[1] for row in database.execute("PRAGMA table_info(%s)" % name).fetchall()] == _FORMAT_1[name]
             for name in _FORMAT_1):
         return 1
-    raise ValueError("%s is no store of sessions but another database (application id %d, format %d): pass another path"
+    raise ValueError("%s is no store of ours but another database (application id %d, format %d): pass another path"
                      % (path, owner, format))
 
 
@@ -400,3 +461,22 @@ def _count(database: "sqlite3.Connection") -> int:
 
 def _sweep(database: "sqlite3.Connection", before: float) -> int:
     return database.execute("DELETE FROM sessions WHERE used <= ?", (before,)).rowcount
+
+
+def _columns(record: TaskRecord) -> Tuple[Any, ...]:
+    return record.owner, None if record.ttl is None else record.expires, record.until, record.size
+
+
+def _text(record: TaskRecord) -> str:
+    return json.dumps(vars(record))
+
+
+def _found(database: "sqlite3.Connection", id: str) -> Optional[TaskRecord]:
+    row = database.execute("SELECT until, record FROM tasks WHERE id = ?", (id,)).fetchone()
+    return None if row is None else _record(*row)
+
+
+def _record(until: float, text: str) -> TaskRecord:
+    made = TaskRecord.of(json.loads(text))
+    made.until = until  # another start of the machine changes the column alone
+    return made
