@@ -1,18 +1,21 @@
 """The host role: several servers, consent, names, isolation, audit. The modules, in the order to read them:
 
-=============  ====================================================================================
-module         contents
-=============  ====================================================================================
-`catalogue`    names of servers and tools, and what servers offer
-`policy`       consent: the questions, the answers, the policy, approvals that are remembered
-`audit`        the audit log
-`questions`    what a host answers to what servers ask: roots, the model (sampling), the user (elicitation); one
-               entry of the audit log
-`skills`       the skills of servers
-`member`       one server: how it is started, its client, its end; the configuration file of servers
-`servers`      all servers: connecting, losing, restarting and closing them
-`host`         `Host`: their tools, resources and prompts, each call put to the policy
-=============  ====================================================================================
+===============  ==================================================================================================
+module           contents
+===============  ==================================================================================================
+`catalogue`      names of servers and tools, and what servers offer
+`policy`         consent: the questions, the answers, the policy, approvals that are remembered
+`audit`          the audit log
+`questions`      what a host answers to what servers ask: roots, the model (sampling), the user (elicitation); one
+                 entry of the audit log
+`skills`         the skills of servers
+`configuration`  the file of a configuration: text to values, and what its variables stand for
+`dialects`       the entries of such a file, in the dialects of all hosts
+`member`         one server: how it is started, its client, its end
+`parallel`       calls to several servers at the same time
+`servers`        all servers: connecting, losing, restarting and closing them
+`host`           `Host`: their tools, resources and prompts, each call put to the policy
+===============  ==================================================================================================
 
 >>> from mcp_ref import Host
 >>> from mcp_ref.host import AllowListed, Policy
@@ -23,8 +26,8 @@ module         contents
 
 from .audit import Audit
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, NameRule
+from .dialects import read_config
 from .host import Host
-from .member import read_config
 from .policy import (
     Allow, AllowListed, AskOnce, Denied, Deny, ElicitationRequest, Policy, RootsRequest, SamplingRequest,
     SamplingResult, SkillLoad, ToolCall, allow, approval_key,

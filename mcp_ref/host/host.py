@@ -39,9 +39,10 @@ from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.request_table import ProgressCallback
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, server_of, templates_of
 from .member import Member
+from .parallel import in_parallel, values
 from .policy import Allow, Denied, Deny, SkillLoad, ToolCall
 from .questions import AuditEntry, HostElicitation
-from .servers import Servers, in_parallel, values
+from .servers import Servers
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -3,13 +3,12 @@
 import threading
 from functools import partial
 from typing import (
-    TYPE_CHECKING, Any, Callable, Collection, Dict, Iterable, List, Mapping, MutableMapping, NoReturn, Optional,
-    Sequence, Tuple, TypeVar, Union,
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, MutableMapping, NoReturn, Optional,
+    Sequence, TypeVar, Union,
 )
 
 from ..client import Client, SharedAnswers
 from ..client.roots import Place, Roots
-from ..deadline import Deadline
 from ..diagnostics.packagelog import Counters
 from ..diagnostics.usercode import log_raised, name_of
 from ..errors import ConnectFailed, ConnectionLost, McpError, RequestTimeout
@@ -24,7 +23,10 @@ from ..threads import available, start_thread
 from ..version import __version__
 from .audit import Audit, AuditTarget
 from .catalogue import DEFAULT_RULE, NameRule, check_server_name
-from .member import Config, HostTarget, Launch, Member, ServerEntry, client_features, read_config
+from .configuration import AskInput, Config
+from .dialects import ServerEntry, read_config
+from .member import HostTarget, Launch, Member, client_features
+from .parallel import in_parallel, values
 from .policy import ElicitationRequest, Policy, SamplingRequest
 from .questions import HostCallbacks
 
@@ -38,54 +40,6 @@ if TYPE_CHECKING:
     from ..streamable.client.auth_provider import Authorizer, Authorizing
     from ..transports.lines.stderr import LineTarget
     from ..wiretrace import Trace
-
-
-class CallOutcome:
-    """The outcome of one of the calls: ``value``, or the ``error`` it raised."""
-
-    value: Any = None
-    error: Any = None
-
-
-def in_parallel(
-    what: str, calls: Mapping[str, Callable[[], Any]], seconds: float, quick: Collection[str] = ()
-) -> Dict[str, CallOutcome]:
-    """Make these calls at the same time, each on a thread, and wait until all are over. Returns the outcomes by name.
-
-    A call that takes longer than ``seconds`` has a `RequestTimeout`, and goes on without its outcome being used. A
-    single call is made on the calling thread, and so is each that is ``quick``, or that no thread can be started for as
-    the interpreter is going down.
-    """
-    outcomes = {name: CallOutcome() for name in calls}
-    threads = {}
-    for name, call in calls.items():
-        if len(calls) == 1 or name in quick:
-            _run(call, outcomes[name])
-            continue
-        try:
-            threads[name] = start_thread("mcp-ref:host:%s:%s" % (what, name), _run, call, outcomes[name])
-        except RuntimeError:
-            _run(call, outcomes[name])
-    end = Deadline(seconds)
-    for name, thread in threads.items():
-        thread.join(end.left())
-        if thread.is_alive():
-            late = outcomes[name] = CallOutcome()
-            late.error = RequestTimeout("%s: %s took longer than %g seconds" % (name, what, seconds))
-    return outcomes
-
-
-def _run(call: Callable[[], Any], outcome: CallOutcome) -> None:
-    try:
-        outcome.value = call()
-    except BaseException as error:
-        outcome.error = error
-
-
-def values(outcomes: Mapping[str, CallOutcome]) -> Tuple[Dict[str, Any], Dict[str, BaseException]]:
-    """Return the values of those that succeeded and the errors of the others, by name."""
-    good = {name: outcome.value for name, outcome in outcomes.items() if outcome.error is None}
-    return good, {name: outcome.error for name, outcome in outcomes.items() if outcome.error is not None}
 
 
 Self = TypeVar("Self", bound="Servers")
@@ -139,6 +93,8 @@ class Servers:
         self.counters = Counters()
         self.failed: Dict[str, McpError] = {}
         """Server -> why it could not be reached, the last time that was tried."""
+        self.notes: Dict[str, Sequence[str]] = {}
+        """Server -> what its entry of a configuration asks for that is not done here, and why."""
         self._options: Dict[str, Any] = dict(
             name=name, version=version, title=title, description=description, website_url=website_url, icons=icons,
             revisions=revisions, era=era, eras=eras, experimental=experimental, capabilities=capabilities,
@@ -148,8 +104,7 @@ class Servers:
         Client(limits=limits, **self._options)  # a wrong option shows here, not when the first server is connected
         self._rule = name_rule
         self._stderr = stderr
-        self._on_lost = on_lost
-        self._on_log = on_log
+        self._on_lost, self._on_log = on_lost, on_log
         self._on_update = on_update
         self._on_notification = on_notification
         shared = Roots(roots) if roots is not None and not isinstance(roots, Roots) else roots
@@ -204,18 +159,22 @@ class Servers:
         executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
         cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
         tasks: Optional[bool] = None, keepalive: Optional[float] = None,
+        ask_input: Optional[AskInput] = None,
     ) -> "Self":
-        """Return a host that is connected to the servers of a configuration (see `mcp_ref.host.member`); options as
+        """Return a host that is connected to the servers of a configuration (see `mcp_ref.host.dialects`); options as
         `Host`.
 
-        Servers that cannot be reached are in `failed`, and so are entries that are not supported; the host is there
-        without them. Raises ValueError for a configuration that is wrong, and then has started nothing.
+        ``ask_input(id, description, secret)`` answers ``${input:ID}``. Servers that cannot be reached are in `failed`,
+        and so are entries that are not supported or name a variable that is not set; the host is there without them.
+        What an entry asks for and is not done is in ``notes``. Raises ValueError for a configuration that is wrong, and
+        then has started nothing.
         """
         options = dict(locals())
-        del options["cls"], options["config"]
+        del options["cls"], options["config"], options["ask_input"]
         unsupported: Dict[str, str] = {}
-        entries = read_config(config, unsupported)
+        entries = read_config(config, unsupported, ask_input=ask_input)
         host = cls(**_given(options))
+        host.notes = {server: entry.notes for server, entry in entries.items() if entry.notes}
         try:
             for server, reason in unsupported.items():
                 host.failed[server] = ConnectFailed(reason)
@@ -479,7 +438,7 @@ def _given(options: Mapping[str, Any]) -> Dict[str, Any]:
 def _arguments(name: str, value: Any) -> Dict[str, Any]:
     """Return the arguments of `Servers.connect` for one entry of `connect_all`."""
     if isinstance(value, ServerEntry):
-        return {"target": value.command, "env": value.env, "cwd": value.cwd, "timeout": value.timeout}
+        return value.arguments()
     if isinstance(value, Mapping):
         if "target" not in value:
             raise TypeError("%s: a dict of connect's arguments needs 'target'" % name)

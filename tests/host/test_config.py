@@ -12,7 +12,7 @@ from mcp_ref.host import read_config
 from mcp_ref.host.member import Launch
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-UNSUPPORTED = ("'a b' cannot name a server", "already", "stdio")
+UNSUPPORTED = ("'a b' cannot name a server", "already", "no transport", "a.url: expected an address", "sandbox")
 """What `read_config` says of entries that are right, but not supported here."""
 
 
@@ -28,7 +28,7 @@ def of(**entry):
     ({"command": "x", "connectTimeout": 2.5}, (["x"], None, None, 2.5)),
 ])
 def test_an_entry_says_how_to_start_a_server(entry, read):
-    assert tuple(read_config(of(**entry))["a"]) == read
+    assert tuple(read_config(of(**entry))["a"])[:4] == read
 
 
 @pytest.mark.parametrize("config, words", [
@@ -36,14 +36,21 @@ def test_an_entry_says_how_to_start_a_server(entry, read):
     ({"mcpServers": {"a": "x"}}, "mcpServers.a"),
     ({"mcpServers": {"a b": {"command": "x"}}}, "'a b' cannot name a server"),
     ({"mcpServers": {"A": {"command": "x"}, "a": {"command": "x"}}}, "already"),
-    (of(), "a.command"), (of(command=""), "a.command"), (of(command=["x"]), "a.command"),
+    (of(), "a.command"), (of(command=""), "a.command"), (of(command=[]), "a.command"),
+    (of(command={"args": []}), "a.command"),
     (of(command="x", args="y"), "a.args"), (of(command="x", args=[1]), "a.args"),
     (of(command="x", env={"A": 1}), "a.env"), (of(command="x", env=["A=1"]), "a.env"),
     (of(command="x", cwd=1), "a.cwd"),
     (of(command="x", connectTimeout=0), "a.connectTimeout"), (of(command="x", connectTimeout=True), "a.connectTimeout"),
     (of(command="x", connectTimeout="5"), "a.connectTimeout"),
-    (of(url="https://example.com/mcp"), "stdio"), (of(type="http", command="x"), "stdio"),
-    (of(command="x", disabled="yes"), "a.disabled"),
+    (of(type="ws", url="wss://example.com/mcp"), "no transport"), (of(url="rm -rf x"), "a.url: expected an address"),
+    (of(type="http", command="x"), "a.url"), (of(type="stdio", url="https://example.com/mcp"), "a.command"),
+    (of(url=1), "a.url"), (of(url="https://example.com", headers=["A: 1"]), "a.headers"),
+    (of(command="x", sandboxEnabled=True), "sandbox"), (of(command="x", type=1), "a.type"),
+    (of(command="x", disabled="yes"), "a.disabled"), (of(command="x", enabled=1), "a.enabled"),
+    ({"mcpServers": [{"command": "x"}]}, "mcpServers[0].name"), ({"mcpServers": [1]}, "mcpServers[0].name"),
+    ({"mcpServers": [{"name": "a", "command": "x"}, {"name": "a", "command": "x"}]}, "mcpServers[1].name"),
+    ({"mcp": {"enabled": True}}, "mcpServers"),
 ])
 def test_a_wrong_configuration_is_told_by_place_and_starts_nothing(config, words, tmp_path):
     with pytest.raises(ValueError) as caught:
@@ -62,27 +69,31 @@ def test_an_entry_that_is_not_supported_leaves_the_others_alone(tmp_path):
     code = "from mcp_ref import Server; Server('quiet').run()"
     path = tmp_path / "servers.json"
     path.write_text(json.dumps({"mcpServers": {
-        "far": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer not-to-be-shown"}},
-        "typed": {"type": "sse", "url": "https://example.com/sse"}, "two words": {"command": "x"},
+        "far": {"url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer not-to-be-shown"}},
+        "typed": {"type": "ws", "url": "wss://example.com/mcp"}, "two words": {"command": "x"},
+        "unset": {"command": "x", "env": {"TOKEN": "${MCP_TEST_NOT_SET}"}},
         "good": {"command": sys.executable, "args": ["-c", code], "cwd": str(ROOT)}, "GOOD": {"command": "x"},
         "off": {"type": "http", "url": "https://example.com/off", "disabled": True},
     }}), encoding="utf-8")
     with Host.from_config(path, audit=events.append) as host:
         assert list(host.clients) == ["good"]
-        assert sorted(host.failed) == ["GOOD", "far", "two words", "typed"]
+        assert sorted(host.failed) == ["GOOD", "far", "two words", "typed", "unset"]
         assert all(isinstance(error, ConnectFailed) for error in host.failed.values())
-        assert str(host.failed["far"]).startswith("mcpServers.far: only servers that are started with a command")
+        assert "cannot connect to 127.0.0.1:1" in str(host.failed["far"])
+        where = "%s: mcpServers." % path
+        assert str(host.failed["typed"]).startswith(where + "typed.type: 'ws' is no transport")
+        assert str(host.failed["unset"]).startswith(where + "unset.env.TOKEN: ${MCP_TEST_NOT_SET} is not set, or empty")
         assert "cannot name a server" in str(host.failed["two words"]) and "already" in str(host.failed["GOOD"])
         with pytest.raises(LookupError) as caught:
-            host.tools("far")
-        assert "no connection to 'far': mcpServers.far: only servers" in str(caught.value)
+            host.tools("typed")
+        assert "no connection to 'typed': %styped.type: 'ws'" % where in str(caught.value)
     failed = [event["server"] for event in events if event.get("outcome") == "failed"]
     assert sorted(failed) == sorted(host.failed) and "not-to-be-shown" not in str(events)
 
 
 def test_what_is_wrong_is_wrong_beside_an_entry_that_is_not_supported():
     with pytest.raises(ValueError) as caught:
-        Host.from_config({"mcpServers": {"far": {"url": "https://example.com/mcp"}, "a": {"command": 1}}})
+        Host.from_config({"mcpServers": {"far": {"url": "wss://example.com/mcp"}, "a": {"command": 1}}})
     assert "mcpServers.a.command" in str(caught.value)
 
 

@@ -5,7 +5,8 @@ from mcp_ref import Client, Host, Server
 from mcp_ref.codec import NULL
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import HostTool, ToolCall
-from mcp_ref.host.member import Launch, ServerEntry
+from mcp_ref.host.dialects import ServerEntry
+from mcp_ref.host.member import Launch
 from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.http11.server.request_parser import RequestHead
