@@ -9,6 +9,7 @@
     python3 -m mcp_ref complete SERVER REF NAME VALUE  ask for suggestions
     python3 -m mcp_ref tasks wait SERVER ID            wait for a task of call --task; also: list, get, cancel, result
     python3 -m mcp_ref ping SERVER                     see how quickly it answers
+    python3 -m mcp_ref config SERVER --for HOST        the entry for a host's configuration file; --write puts it there
     python3 -m mcp_ref trace -- CMD...                 record a session of others; --http LISTEN URL: over HTTP
     python3 -m mcp_ref demo                            all of it, with the wire visible
     python3 -m mcp_ref explain tools/call              a method, type, code, feature, revision, page, or any word
@@ -19,8 +20,9 @@
     python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
     python3 -m mcp_ref vendor FOLDER                   copy this package into a program
 
-SERVER is a command in quotes, ``tcp://host:port`` or ``unix:///path``. Or the command comes last, after ``--``:
-``python3 -m mcp_ref call add a=1 b=2 -- python3 server.py``. COMMAND ``--help`` tells the options of each.
+SERVER is a command in quotes, a URL, ``tcp://host:port`` or ``unix:///path``, or an entry of a host's file, as in
+``tools mcp.json:git``. Or the command comes last, after ``--``: ``python3 -m mcp_ref call add a=1 b=2 -- python3
+server.py``. COMMAND ``--help`` tells the options of each.
 
 Results go to standard output, everything else (the wire with ``--trace``, progress, log messages, questions of
 the server, errors) to standard error. With ``--json`` standard output is one JSON document, and if the command
@@ -55,6 +57,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "complete": (".use.servers", "ask a server for suggestions while an argument is typed"),
     "tasks": (".use.tasks", "list, get, wait for, cancel a task of a server, or show its result"),
     "ping": (".use.servers", "see how quickly a server answers"),
+    "config": (".hosts.config", "print the entry of a server for a host's configuration file, or write it there"),
     "trace": (".judge.tracing", "record what a client and a server say to each other, whoever made them"),
     "demo": (".local", "start a small server, use it, and show the wire"),
     "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision"),

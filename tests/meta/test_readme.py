@@ -93,7 +93,7 @@ def test_a_host_can_start_the_server_that_a_json_block_names(block: Block, tmp_p
     (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
     (tmp_path / "mcp_ref").symlink_to(ROOT / "mcp_ref")
     (listed,) = json.loads(block.code).values()
-    entry = listed["demo"]
+    (entry,) = listed.values()
     assert set(entry) - {"type"} == {"command", "args"} and entry["command"] == "/usr/bin/python3"
     (script,) = entry["args"]
     with connect([sys.executable, script.replace("/path/to", str(tmp_path))]) as client:

@@ -7,8 +7,9 @@ lines, and shells remember them.
 
 import argparse
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set, Tuple
 
 from ...errors import ConnectionLost, Unauthorized
 from ...limits import DEFAULT, Limits
@@ -23,6 +24,7 @@ from .values import pairs_of
 
 if TYPE_CHECKING:
     from ...client import Client
+    from ...host.configuration import Configuration
     from ...streamable.client.auth_provider import Authorizing
 
 _QUOTE = "; last stderr lines:"
@@ -35,7 +37,8 @@ def server_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of every command that uses a server."""
     parser.add_argument("server", metavar="SERVER",
                         help='a command in quotes, such as "python3 server.py", or http://, https://, tcp://, '
-                             "unix://; or the command comes last, after --")
+                             "unix://, or an entry of a host's file, such as mcp.json:git; or the command comes last, "
+                             "after --")
     parser.add_argument("--json", action="store_true", help="print JSON; errors too, as {\"error\": {...}}")
     trace_option(parser)
     parser.add_argument("--quiet", action="store_true", help="do not show what the server writes on its standard error")
@@ -72,9 +75,13 @@ def connected(options: Any) -> "Client":
     from ...client import connect
     from ...client.connecting import is_command
 
+    options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
+    limits = _limits(options)
+    named = entry_named(options.server)
+    if named is not None:
+        limits = _take(options, *named, limits)
     quiet = options.quiet or is_text(options.trace)  # such a trace shows it
     shown = _ServerLines() if is_command(options.server) and not quiet else None
-    options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
     try:
         client = connect(
             options.server,
@@ -83,7 +90,7 @@ def connected(options: Any) -> "Client":
             cwd=options.cwd,
             stderr=False if is_command(options.server) and quiet else shown,
             trace=trace_to(options.trace),
-            limits=_limits(options),
+            limits=limits,
             era=options.revision or options.era,
             version=__version__,
             roots=options.roots or None,
@@ -135,6 +142,81 @@ class _ServerLines:
         shown = {line.strip() for line in self._lines}
         if mark and all(line.strip() in shown for line in quoted.strip().splitlines()):
             error.args = (text + "; what it wrote on stderr stands above", *error.args[1:])
+
+
+# An entry of a host's file
+
+_ENTRY = re.compile(r"(.*\.(?:jsonc?|toml|ya?ml))(?::(.*))?", re.IGNORECASE | re.DOTALL)
+
+
+def entry_named(server: Any) -> "Optional[Tuple[Configuration, str]]":
+    """Return the configuration and the name of the entry that SERVER stands for; None for a command or an address.
+
+    A file may stand without a name if it has one entry. Raises `UsageError`.
+    """
+    found = _ENTRY.fullmatch(server) if isinstance(server, str) and "://" not in server else None
+    if found is None:
+        return None
+    path, name = os.path.expanduser(found.group(1)), found.group(2)
+    if not os.path.isfile(path) and len(server.split()) > 1:
+        return None  # a command whose last word ends like a file
+    from ...host.configuration import Configuration
+    from ...options import closest
+
+    try:
+        file = Configuration.load(path)
+    except OSError as error:
+        raise UsageError("%s cannot be read: %s" % (path, error.strerror or error)) from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if not name and len(file.servers) == 1:
+        return file, next(iter(file.servers))
+    if name not in file.servers:
+        meant = closest(name or "", file.servers)
+        raise UsageError("%s %s; write %s:NAME with one of these: %s" % (
+            path, "has no server %r%s" % (name, ", did you mean %s?" % meant if meant else "") if name else
+            "has %d servers" % len(file.servers), path, one_line(", ".join(file.servers)) or "none"))
+    return file, name
+
+
+def _take(options: Any, file: "Configuration", name: str, limits: Limits) -> Limits:
+    """Put what an entry says in the place of the options that say the same, and return the limits with its time to
+    connect. Options that are given go before. Raises `UsageError`."""
+    from ...host.configuration import Variables
+    from ...host.dialects import filled, is_off, shape
+    from ...host.member import Launch
+
+    where = file.where(name)
+    try:
+        off = is_off(where, file.servers[name])
+        entry = filled(where, shape(where, file.servers[name]), Variables(file, _answer))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    for text in [*entry.notes, *["it is disabled, and used as you have named it"] * off]:
+        note(one_line("%s: %s" % (where, text)))
+    options.server = entry.url or entry.command
+    options.env = ["%s=%s" % pair for pair in (entry.env or {}).items()] + options.env
+    given = {word.partition("=")[0].lower() for word in options.header}
+    options.header = ["%s=%s" % pair for pair in (entry.headers or {}).items()
+                      if pair[0].lower() not in given] + options.header
+    options.cwd = options.cwd or entry.cwd
+    return Launch(options.server, timeout=entry.timeout).limits(limits)
+
+
+def _answer(id: str, description: str, secret: bool) -> Optional[str]:
+    """Ask the person at the terminal for an input of a configuration. Raises `UsageError` if there is none."""
+    if not is_interactive():
+        raise UsageError("${input:%s} asks a person, and there is no terminal: write ${NAME} of the environment, or "
+                         "the value" % id)
+    question = one_line("%s: " % (description or id))
+    try:
+        if not secret:
+            return ask(question)
+        from getpass import getpass
+
+        return getpass(question, sys.stderr)
+    except (Gone, EOFError):
+        return None
 
 
 def _http(options: Any) -> Dict[str, Any]:

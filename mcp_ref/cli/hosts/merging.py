@@ -1,0 +1,257 @@
+"""One entry more in a configuration file, and every other byte as it was: comments, order, spaces, line ends.
+
+JSON, with comments and trailing commas or without, is changed by inserting text. TOML gets a table at its end. What
+comes out is read again: if it says anything but what the file said and the entry, nothing is written. The file is
+replaced at once, by one that is renamed; links are followed, the mode is kept, and what was there is kept as a backup.
+"""
+
+import json
+import os
+import re
+import stat
+import tempfile
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+
+from ...host.configuration import MAX_FILE, parse, without_comments, without_last_commas
+
+_SPACE = re.compile(r"\s*")
+_DECODER = json.JSONDecoder()
+_BOM = b"\xef\xbb\xbf"
+
+
+class CannotKeep(ValueError):
+    """The file cannot be changed without losing something of it; the text says what."""
+
+
+class EntryPlace(NamedTuple):
+    """The entry of a file that is to be set."""
+
+    path: str
+    top: str
+    """The member of the file that holds the servers."""
+    name: str
+
+
+def merged(place: EntryPlace, data: bytes, entry: Mapping[str, Any], replace: bool = False) -> Optional[bytes]:
+    """Return the bytes of a file with one entry more, or None if it is there already.
+
+    ``replace``: an entry of this name may be replaced. Raises `CannotKeep`.
+    """
+    bom = _BOM if data.startswith(_BOM) else b""
+    toml = place.path.lower().endswith(".toml")
+    try:
+        text = data[len(bom):].decode("utf-8")
+        old: Any = parse(place.path, data) if text.strip() else {}
+    except UnicodeDecodeError:
+        raise CannotKeep("%s is not UTF-8" % place.path) from None
+    except ValueError as error:
+        raise CannotKeep("%s, so it cannot be kept as it is: mend it, or write the entry by hand" % error) from None
+    servers = old.get(place.top, {}) if isinstance(old, dict) else None
+    if not isinstance(servers, dict):
+        raise CannotKeep("%s: %s is not an object, name -> entry: write the entry by hand" % (place.path, place.top))
+    there = servers.get(place.name)
+    if there == entry:
+        return None
+    if there is not None and not replace:
+        raise CannotKeep("%s has another server %s already: --name gives this one another name, --replace takes its "
+                         "place" % (place.path, place.name))
+    made = (_toml if toml else _json)(place, text, old, entry)
+    _check(place, made, old, entry)
+    return bom + made.encode("utf-8")
+
+
+def _check(place: EntryPlace, made: str, old: Dict[str, Any], entry: Mapping[str, Any]) -> None:
+    """Raise `CannotKeep` unless a text says what was said before, and the entry."""
+    wanted = dict(old, **{place.top: dict(old.get(place.top, {}), **{place.name: entry})})
+    new_file = place.path.lower().endswith(".toml") and not old  # an older Python cannot read it
+    try:
+        same = new_file or parse(place.path, made.encode("utf-8")) == wanted
+    except ValueError:
+        same = False
+    if not same:
+        raise CannotKeep("%s is written in a way to which an entry cannot be added: write it by hand" % place.path)
+
+
+# JSON
+
+
+class _Object(NamedTuple):
+    """An object in a text, by its places."""
+
+    start: int
+    end: int
+    """The place of its closing brace."""
+    members: Dict[str, Tuple[int, int, int]]
+    """Name -> the places where the member begins, and its value begins and ends."""
+
+
+def _json(place: EntryPlace, text: str, old: Dict[str, Any], entry: Mapping[str, Any]) -> str:
+    if not text.strip():
+        return rendered(place, entry)
+    plain = without_comments(text)
+    strict = without_last_commas(plain)
+    root = _object(strict, _after_space(strict, 0))
+    value: Any = entry
+    owner, name = root, place.top
+    if place.top in root.members:
+        owner, name = _object(strict, root.members[place.top][1]), place.name
+    else:
+        value = {place.name: entry}
+    if name not in owner.members:
+        return _with_member(text, plain, owner, name, value)
+    start, end = owner.members[name][1:]
+    if text[start:end] != plain[start:end]:
+        raise CannotKeep("%s: there are comments in the entry %s, which would be lost: change it by hand" % (
+            place.path, place.name))
+    return text[:start] + _indented(text, _indent_at(text, owner.members[name][0]), value) + text[end:]
+
+
+def _object(strict: str, start: int) -> _Object:
+    members: Dict[str, Tuple[int, int, int]] = {}
+    at = _after_space(strict, start + 1)
+    while strict[at] != "}":
+        name, after = _DECODER.raw_decode(strict, at)
+        value = _after_space(strict, _after_space(strict, after) + 1)
+        end = _DECODER.raw_decode(strict, value)[1]
+        members[name] = (at, value, end)
+        at = _after_space(strict, end)
+        at = _after_space(strict, at + 1) if strict[at] == "," else at
+    return _Object(start, at, members)
+
+
+def _with_member(text: str, plain: str, owner: _Object, name: str, value: Any) -> str:
+    """Return the text with a member more at the end of an object."""
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    outside = _indent_at(text, owner.start)
+    inside = outside + _unit(text)
+    at = len(text[:owner.end].rstrip(" \t\r\n"))
+    comma = last_comma = ""
+    after = at
+    if owner.members:
+        first, _, after = list(owner.members.values())[0][:2] + list(owner.members.values())[-1][2:]
+        if not text[:first].rpartition("\n")[2].strip():
+            inside = text[:first].rpartition("\n")[2]
+        if "," in plain[after:owner.end]:
+            last_comma = ","  # as there was one before
+        else:
+            comma = ","
+    member = line_end + inside + json.dumps(name, ensure_ascii=False) + ": " + _indented(text, inside, value)
+    closing = "" if "\n" in text[at:owner.end] else line_end + outside
+    return text[:after] + comma + text[after:at] + member + last_comma + closing + text[at:]
+
+
+def _indented(text: str, indent: str, value: Any) -> str:
+    """Return a value in the manner of the text, for a line that is indented so much."""
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    return json.dumps(value, ensure_ascii=False, indent=_unit(text)).replace("\n", line_end + indent)
+
+
+def _unit(text: str) -> str:
+    """Return the indentation of one level."""
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found.group(1) if found else "  "
+
+
+def _indent_at(text: str, at: int) -> str:
+    """Return the indentation of the line of a place."""
+    return re.match(r"[ \t]*", text[:at].rpartition("\n")[2]).group()  # type: ignore[union-attr]
+
+
+def _after_space(text: str, at: int) -> int:
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
+
+
+# TOML
+
+
+def _toml(place: EntryPlace, text: str, old: Dict[str, Any], entry: Mapping[str, Any]) -> str:
+    if place.name in old.get(place.top, {}):
+        raise CannotKeep("%s: a table of TOML is not replaced: change [%s.%s] by hand" % (
+            place.path, place.top, place.name))
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    before = text if not text.strip() or text.endswith("\n") else text + line_end
+    return before + (line_end if text.strip() else "") + rendered(place, entry).replace("\n", line_end)
+
+
+def rendered(place: EntryPlace, entry: Mapping[str, Any]) -> str:
+    """Return the text of a file that has this entry alone."""
+    if not place.path.lower().endswith(".toml"):
+        return json.dumps({place.top: {place.name: entry}}, ensure_ascii=False, indent=2) + "\n"
+    lines = ["%s = %s" % (member, _toml_value(value)) for member, value in entry.items()]
+    return "\n".join(["[%s.%s]" % (place.top, place.name), *lines, ""])
+
+
+def _toml_value(value: Any) -> str:
+    """Return a text, an array of texts or an object of texts as TOML, whose texts have JSON's escapes."""
+    if isinstance(value, Mapping):
+        return "{ %s }" % ", ".join("%s = %s" % (_toml_value(name), _toml_value(each)) for name, each in value.items())
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# The file
+
+
+def read(path: str) -> Optional[bytes]:
+    """Return the bytes of a file, None if there is none. Raises `CannotKeep` for one that is not to be replaced."""
+    real = os.path.realpath(path)
+    try:
+        found = os.stat(real)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise CannotKeep("%s is no file" % path)
+    if found.st_nlink > 1:
+        raise CannotKeep("%s has other names (hard links), which would keep the old text: write it by hand" % path)
+    if not os.access(real, os.W_OK):
+        raise CannotKeep("%s may not be written by you" % path)
+    with open(real, "rb") as file:
+        return file.read(MAX_FILE + 1)
+
+
+def write(path: str, old: Optional[bytes], new: bytes) -> Optional[str]:
+    """Replace a file that had these bytes (None: there was none), and return the path of the backup.
+
+    Raises `CannotKeep` if the file has changed meanwhile, or its owner cannot be kept; OSError.
+    """
+    real = os.path.realpath(path)
+    os.makedirs(os.path.dirname(real), exist_ok=True)
+    number, made = tempfile.mkstemp(prefix=os.path.basename(real) + ".", dir=os.path.dirname(real))  # mode 600
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(new)
+            file.flush()
+            os.fsync(file.fileno())
+        if old is not None:
+            _keep(path, os.stat(real), made)
+        if read(path) != old:
+            raise CannotKeep("%s was changed by another program meanwhile: try again" % path)
+        backup = None if old is None else _backup(real, old)
+        os.replace(made, real)
+        return backup
+    except BaseException:
+        os.unlink(made)
+        raise
+
+
+def _keep(path: str, found: os.stat_result, made: str) -> None:
+    """Give a new file the owner and the mode of the one that it is to replace."""
+    fresh = os.stat(made)
+    if (fresh.st_uid, fresh.st_gid) != (found.st_uid, found.st_gid):
+        try:
+            os.chown(made, found.st_uid, found.st_gid)
+        except OSError:
+            raise CannotKeep("%s belongs to others, and would not any more: write it by hand" % path) from None
+    os.chmod(made, stat.S_IMODE(found.st_mode))
+
+
+def _backup(real: str, old: bytes) -> str:
+    number, path = 1, real + ".backup"
+    while True:
+        try:
+            opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        except FileExistsError:
+            number, path = number + 1, "%s.backup-%d" % (real, number + 1)
+            continue
+        with os.fdopen(opened, "wb") as file:
+            file.write(old)
+        return path

@@ -1,0 +1,329 @@
+"""The command `config`, an entry of a file as SERVER, and files that keep every byte but one entry."""
+import json
+import os
+import pathlib
+import stat
+import sys
+
+import pytest
+
+from mcp_ref import Host
+from mcp_ref.cli.hosts import config, merging
+from mcp_ref.cli.hosts.config import HOSTS
+from mcp_ref.cli.hosts.merging import CannotKeep, EntryPlace, merged
+from mcp_ref.host import Policy, allow, read_config
+from tests.cli.running import ECHO, SERVER, here, one_line_of
+
+NO_TOML = sys.version_info < (3, 11)
+NEEDS_TOML = pytest.mark.skipif(NO_TOML, reason="tomllib is there from Python 3.11 on")
+ENTRY = {"command": "/x", "args": ["-y"]}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A user's folder with nothing in it, and a project in it, in which we are."""
+    for name in ("HOME", "USERPROFILE", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    return tmp_path
+
+
+# An entry of a file in place of a command
+
+
+def test_an_entry_of_a_file_stands_for_a_server(home, capsys):
+    entry = {"command": ECHO[0], "args": ECHO[1:], "autoApprove": ["add"], "env": {"A": "${HOME}"}}
+    (home / "one.json").write_text(json.dumps({"mcpServers": {"echo": entry}}))
+    (home / "two servers.jsonc").write_text('// two\n' + json.dumps({"servers": {"echo": entry, "web": {
+        "url": "http://127.0.0.1:1/mcp", "headers": {"K": "${CLI_TEST_UNSET}"}}, "off": dict(entry, disabled=True)}}))
+    for server in (str(home / "one.json"), str(home / "one.json") + ":echo", "~/one.json:echo",
+                   str(home / "two servers.jsonc") + ":echo", str(home / "two servers.jsonc") + ":off"):
+        code, out, err = here(capsys, "call", server, "add", "a=1", "b=2")
+        assert (code, out) == (0, "3\n"), (server, err)
+        assert "echo: autoApprove was not acted on" in err or "off: autoApprove" in err
+    assert "servers.off: it is disabled, and used as you have named it" in err
+
+
+@pytest.mark.parametrize("name, words", [
+    ("", "has 2 servers; write "), (":", "has 2 servers; write "),
+    (":ecko", "has no server 'ecko', did you mean echo?"),
+    (":echo\x1b", "with one of these: echo, web"), (":web", "servers.web.headers.K: ${CLI_TEST_UNSET} is not set"),
+])
+def test_an_entry_that_cannot_be_used_is_told_in_a_line(name, words, home, capsys):
+    path = home / "mcp.json"
+    path.write_text(json.dumps({"servers": {"echo": ENTRY, "web": {
+        "url": "http://127.0.0.1:1/mcp", "headers": {"K": "${CLI_TEST_UNSET}"}}}}))
+    code, out, err = here(capsys, "tools", str(path) + name)
+    assert code == 2 and not out and words in one_line_of(err) and str(path) in err
+
+
+@pytest.mark.parametrize("text, words", [
+    (None, "cannot be read: No such file"), ("{", "not JSON"), ("[]", "needs an object 'mcpServers'"),
+    ('{"servers": {"a": {"command": 1}}}', "servers.a.command: expected"), ('{"servers": {"a": 1}}', "expected an obj"),
+    ('{"servers": {"a": {"command": "x", "args": ["${input:k}"]}}}', "${input:k} asks a person, and there is no term"),
+])
+def test_a_file_that_is_wrong_is_told_in_a_line(text, words, home, capsys):
+    path = home / "mcp.json"
+    if text is not None:
+        path.write_text(text)
+    code, out, err = here(capsys, "tools", str(path))
+    assert code == 2 and not out and words in one_line_of(err) and str(path) in err or "input" in words
+
+
+def test_options_go_before_what_an_entry_says(home, capsys):
+    code = "import os, sys; sys.exit('%s %s %s' % (os.getcwd(), os.environ['A'], os.environ['B']))"
+    path = home / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"a": {
+        "command": sys.executable, "args": ["-c", code], "env": {"A": "file", "B": "file"}, "cwd": "/nowhere"}}}))
+    _, _, err = here(capsys, "tools", str(path), "--env", "A=option", "--cwd", str(home))
+    assert "%s option file" % os.path.realpath(str(home)) in err
+
+
+def test_a_command_that_names_a_file_is_a_command(home, capsys):
+    (home / "data.json").write_text("{}")
+    code, _, err = here(capsys, "tools", "%s -c 1 %s" % (ECHO[0], home / "data.json"))
+    assert code == 3 and "server exited" in err
+
+
+# What `config` prints
+
+
+@pytest.mark.parametrize("name", sorted(HOSTS))
+def test_each_host_gets_an_entry_that_from_config_reads_back(name, home, capsys):
+    """Printed and written; and the echo server is connected by it."""
+    code, text, err = here(capsys, "config", SERVER, "--for", name, "--env", "K=v w")
+    assert code == 0 and HOSTS[name].title in err and "--write" in err
+    assert here(capsys, "config", SERVER, "--for", name, "--env", "K=v w", "--write")[0] == 0
+    code, out, _ = here(capsys, "config", SERVER, "--for", name, "--json", "--env", "K=v w")
+    told = json.loads(out)
+    assert told["text"] == text and pathlib.Path(told["file"]).read_text() == text
+    assert told["file"].startswith(str(home))
+    if told["file"].endswith(".toml") and NO_TOML:
+        return
+    entry = read_config(told["file"])["echo_server"]
+    assert entry.command == ECHO and entry.env == {"K": "v w"} and not entry.notes
+    with Host.from_config(told["file"], policy=Policy(tool_call=allow)) as host:
+        assert host.call_tool("echo_server__add", {"a": 1, "b": 2}).text == "3"
+
+
+@pytest.mark.parametrize("name", sorted(set(HOSTS) - {"claude-desktop"}))
+def test_each_host_gets_a_url_that_from_config_reads_back(name, home, capsys):
+    url = "https://h.example/notes/mcp"
+    _, out, _ = here(capsys, "config", url, "--for", name, "--header", "A=b c", "--write", "--json")
+    path = json.loads(out)["file"]
+    if not (path.endswith(".toml") and NO_TOML):
+        entry = read_config(path)["notes"]
+        assert (entry.url, entry.headers, entry.command, entry.notes) == (url, {"A": "b c"}, [], ())
+
+
+def test_the_files_of_each_system_are_told(home, capsys):
+    _, out, err = here(capsys, "config", SERVER, "--for", "claude-desktop")
+    for line in ("  macOS    ~/Library/Application Support/Claude/claude_desktop_config.json",
+                 "  Linux    ~/.config/Claude/claude_desktop_config.json",
+                 "  Windows  %APPDATA%\\Claude\\claude_desktop_config.json"):
+        assert line in err.splitlines()
+    assert "claude_desktop" not in out
+    for system, start in (("darwin", "~/Library"), ("linux", "~/.config"), ("win32", "%APPDATA%\\")):
+        assert HOSTS["vscode"].user[system].startswith(start)
+
+
+def test_paths_become_absolute_and_a_module_of_the_folder_is_found(home, capsys):
+    (home / "project" / "server.py").write_text("")
+    (home / "project" / "bare").write_text("")
+    words = [ECHO[0], "server.py", "bare", "--x=server.py", "../project", "-c", "server.py", "none.py"]
+    _, out, _ = here(capsys, "config", "--for", "cursor", "--", *words)
+    entry = json.loads(out)["mcpServers"]["server"]
+    project = str(home / "project")
+    assert entry == {"command": ECHO[0], "args": [
+        project + "/server.py", "bare", "--x=server.py", project, "-c", "server.py", "none.py"]}
+    _, out, _ = here(capsys, "config", "--for", "cursor", "--", ECHO[0], "-m", "server")
+    assert json.loads(out)["mcpServers"]["server"]["env"] == {"PYTHONPATH": project}
+    _, out, _ = here(capsys, "config", "--for", "cursor", "--", ECHO[0], "-m", "json.tool")
+    assert "env" not in json.loads(out)["mcpServers"]["json"]
+
+
+def test_an_entry_of_one_host_becomes_one_of_another(home, capsys):
+    path = home / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"a": {
+        "command": "npx", "args": ["-y"], "env": {"K": "${K}"}, "autoApprove": ["x"]}}}))
+    code, out, err = here(capsys, "config", str(path), "--for", "opencode")
+    assert json.loads(out) == {"mcp": {"a": {"type": "local", "command": ["npx", "-y"], "environment": {"K": "${K}"}}}}
+    assert "not copied: autoApprove" in err and "the host may not know their form: ${K}" in err
+
+
+@pytest.mark.parametrize("words, told", [
+    (["--for", "cursr"], "there is no host cursr here, did you mean cursor?"),
+    ([], "the host is missing; --for takes one of: claude-desktop, claude-code, vscode"),
+    (["--for", "claude-desktop", "--project"], "Claude Desktop has no file for a project"),
+    (["--for", "cursor", "--cwd", "/tmp"], "Cursor takes no folder for a server"),
+    (["--for", "cursor", "--header", "A=b"], "--header is for a server at a URL"),
+    (["--for", "cursor", "--name", "a b"], "'a b' cannot name a server"),
+    (["--for", "codex", "--file", "x.json"], "the file of Codex CLI ends in .toml"),
+    (["--for", "cursor", "--wirte"], "did you mean --write?"),
+])
+def test_wrong_usage_is_told_in_a_line(words, told, home, capsys):
+    code, out, err = here(capsys, "config", SERVER, *words)
+    assert code == 2 and not out and told in one_line_of(err)
+
+
+@pytest.mark.parametrize("server, told", [
+    ("no-such-program-anywhere x", "there is no program no-such-program-anywhere"),
+    ("https://h.example/mcp", "Claude Desktop takes no URL in its file"),
+    ("tcp://127.0.0.1:1", "hosts start a command, or reach a URL"),
+])
+def test_what_no_host_can_use_is_told_in_a_line(server, told, home, capsys):
+    code, out, err = here(capsys, "config", server, "--for", "claude-desktop")
+    assert code == 2 and told in one_line_of(err)
+
+
+def test_help_lists_the_hosts(capsys):
+    _, out, _ = here(capsys, "config", "--help")
+    assert all("\n    %-16s%s" % (name, host.title) in out for name, host in HOSTS.items())
+
+
+# Files keep every byte
+
+
+JSON_FILES = {
+    "nothing": ("", '{\n  "mcpServers": {\n    "new": {\n'),
+    "an empty object": ("{}\n", '{\n  "mcpServers": {\n'),
+    "one line": ('{"a": 1, "mcpServers": {"b": {"command": "x"}}}', '"b": {"command": "x"},\n  "new": {\n'),
+    "four spaces": ('{\n    "mcpServers": {\n        "b": {}\n    },\n    "z": [1,2 ]\n}\n',
+                    '        "b": {},\n        "new": {\n            "command": "/x",\n'),
+    "tabs, CRLF and a BOM": ('\ufeff{\r\n\t"mcpServers": {\r\n\t\t"b": {}\r\n\t}\r\n}',
+                             '\t\t"b": {},\r\n\t\t"new": {\r\n\t\t\t"command": "/x",\r\n'),
+    "comments": ('// top\n{ /* "mcpServers": {} */\n  "mcpServers": {\n    // {first}\n    "b": {} // last, }\n'
+                 '    /* end */\n  } // }\n}\n// bye', '"b": {}, // last, }\n    /* end */\n    "new": {\n'),
+    "trailing commas": ('{\n  "mcpServers": {\n    "b": {},\n  },\n}\n', '    "b": {},\n    "new": {\n'),
+    "no servers": ('{\n  "theme": "x" // , mine\n}\n', '"theme": "x", // , mine\n  "mcpServers": {\n    "new": {\n'),
+    "no servers in it": ('{"mcpServers": { }}', '{"mcpServers": { \n'.replace(" \n", "\n")),
+    "odd names": ('{"mcp\\u0053ervers": {"\\"}": {}, "é": {}}}', '"é": {},\n  "new": {'),
+}
+
+
+@pytest.mark.parametrize("name", JSON_FILES)
+def test_json_keeps_all_its_bytes_and_says_one_thing_more(name, tmp_path):
+    text, words = JSON_FILES[name]
+    path = tmp_path / "x.json"
+    data = text.encode("utf-8")
+    new = merged(EntryPlace(str(path), "mcpServers", "new"), data, ENTRY)
+    assert words in new.decode("utf-8")
+    left = iter(new)
+    assert all(byte in left for byte in data), "what was there is there, in its order"
+    path.write_bytes(new)
+    old = merging.parse("x.json", data) if data else {}
+    servers = dict(old.get("mcpServers", {}), new=ENTRY)
+    assert merging.parse("x.json", new) == dict(old, mcpServers=servers)
+    assert merged(EntryPlace(str(path), "mcpServers", "new"), new, ENTRY) is None
+    changed = merged(EntryPlace(str(path), "mcpServers", "new"), new, {"command": "/y"}, replace=True)
+    assert changed.startswith(new[:new.index(b'"new"')]) and merging.parse("x", changed)["mcpServers"]["new"] == {
+        "command": "/y"}
+
+
+@pytest.mark.parametrize("text, words", [
+    (b"{", "not JSON"), (b"\xff", "not UTF-8"), (b"[]", "is not an object"), (b'{"mcpServers": []}', "not an object"),
+    (b'{"mcpServers": {}, "mcpServers": {}}', "duplicate key"), (b'{"mcpServers": {"new": {}}}', "--replace takes its"),
+    (b"[" * 10_000, "max_depth"), (b'{"a": 1} x', "not JSON"), (b"{/*", "does not end"), (b"null", "not an object"),
+    (b" " * (merging.MAX_FILE + 1) + b"{}", "more than"),
+], ids=range(11))
+def test_what_cannot_be_kept_is_refused(text, words):
+    with pytest.raises(CannotKeep) as caught:
+        merged(EntryPlace("x.json", "mcpServers", "new"), text, ENTRY)
+    assert words in str(caught.value) and "x.json" in str(caught.value)
+
+
+def test_comments_inside_an_entry_are_not_lost():
+    text = b'{"mcpServers": {"new": {"command": "x" /* mine */}}}'
+    with pytest.raises(CannotKeep, match="comments in the entry new, which would be lost"):
+        merged(EntryPlace("x.json", "mcpServers", "new"), text, ENTRY, replace=True)
+
+
+@NEEDS_TOML
+@pytest.mark.parametrize("text", [
+    "", "# mine\nmodel = \"x\"",
+    "[mcp_servers.b]\r\ncommand = \"x\"\r\n", "mcp_servers.b.command = \"x\"\n[z]\na=1\n\n",
+])
+def test_toml_keeps_all_its_bytes(text):
+    place = EntryPlace("config.toml", "mcp_servers", "new")
+    entry = {"command": "/x", "args": ["a\"b", "\x7f\\"], "env": {"K k": "é"}}
+    new = merged(place, text.encode(), entry)
+    assert new.startswith(text.encode())
+    assert merging.parse("config.toml", new)["mcp_servers"]["new"] == entry and merged(place, new, entry) is None
+    with pytest.raises(CannotKeep, match="a table of TOML is not replaced"):
+        merged(place, new, ENTRY, replace=True)
+
+
+@NEEDS_TOML
+@pytest.mark.parametrize("text, words", [
+    ("mcp_servers = {}\n", "written in a way to which an entry cannot be added"), ("x", "not TOML"),
+    ("mcp_servers = 1\n", "is not an object"),
+])
+def test_toml_that_cannot_take_a_table_is_refused(text, words):
+    with pytest.raises(CannotKeep, match=words):
+        merged(EntryPlace("config.toml", "mcp_servers", "new"), text.encode(), ENTRY)
+
+
+def test_an_older_python_does_not_touch_toml_that_it_cannot_read(monkeypatch):
+    monkeypatch.setattr(sys, "version_info", (3, 10, 0, "final", 0))
+    with pytest.raises(CannotKeep, match="TOML is read from Python 3.11 on"):
+        merged(EntryPlace("config.toml", "mcp_servers", "new"), b"model = 1\n", ENTRY)
+    assert merged(EntryPlace("config.toml", "mcp_servers", "new"), b"", ENTRY).startswith(b"[mcp_servers.new]\n")
+
+
+# The file
+
+
+def write(capsys, path, *more):
+    return here(capsys, "config", SERVER, "--for", "cursor", "--write", "--file", str(path), *more)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes and links of POSIX")
+def test_the_mode_and_the_link_stay_and_there_is_a_backup(home, capsys):
+    real, link = home / "real.json", home / "link.json"
+    real.write_text('{"mcpServers": {} }')
+    real.chmod(0o640)
+    link.symlink_to("real.json")
+    code, out, err = write(capsys, link)
+    assert code == 0 and "echo_server was written into %s" % link in out
+    assert link.is_symlink() and stat.S_IMODE(real.stat().st_mode) == 0o640 and "echo_server" in real.read_text()
+    backup = home / "real.json.backup"
+    assert backup.read_text() == '{"mcpServers": {} }' and stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert str(backup) in err and "tools %s:echo_server" % link in err
+    assert write(capsys, link)[1].startswith("echo_server is there already, the same")
+    assert write(capsys, link, "--name", "second")[0] == 0
+    assert sorted(path.name for path in home.iterdir()) == [
+        "link.json", "project", "real.json", "real.json.backup", "real.json.backup-2"]
+
+
+def test_a_new_file_is_for_the_user_alone(home, capsys):
+    path = home / "a" / "b" / "mcp.json"
+    assert write(capsys, path)[0] == 0
+    assert os.name == "nt" or stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="hard links and folders of POSIX")
+def test_a_file_that_cannot_be_replaced_stays(home, capsys):
+    path = home / "mcp.json"
+    path.write_text("{}")
+    os.link(str(path), str(home / "other.json"))
+    code, out, err = write(capsys, path)
+    assert code == 2 and "nothing was written" in err and "hard links" in one_line_of(err) and path.read_text() == "{}"
+    code, _, err = write(capsys, home)
+    assert code == 2 and "is no file" in err
+
+
+def test_a_file_that_another_program_changes_meanwhile_stays(home, capsys, monkeypatch):
+    path = home / "mcp.json"
+    path.write_text("{}")
+
+    def slow(*arguments):
+        path.write_text('{"theirs": 1}')
+        return merged(*arguments)
+
+    monkeypatch.setattr(config, "merged", slow)
+    code, _, err = write(capsys, path)
+    assert code == 2 and "was changed by another program meanwhile" in one_line_of(err)
+    assert path.read_text() == '{"theirs": 1}' and [each.name for each in home.glob("mcp*")] == ["mcp.json"]
