@@ -244,6 +244,7 @@ of revisions
 a limit         a field of `limits.Limits`, and its row in the table of the docstring
 a transport     a subclass of `transports.base.Transport`; a maker of it in ``tests/transports/makers.py`` has the
                 tests of the contract run on it
+a host's file   `host.dialects` reads its entries, `cli.hosts.config.HOSTS` says how to write them
 a command       `cli.HOMES`, and ``COMMANDS`` of the module that has it
 an error code   `errors.CODES`; what revisions say of it, `server.failures`
 a thread        `threads.start_thread`, and a row of the table there

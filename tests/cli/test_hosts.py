@@ -11,6 +11,7 @@ from mcp_ref import Host
 from mcp_ref.cli.hosts import config, merging
 from mcp_ref.cli.hosts.config import HOSTS
 from mcp_ref.cli.hosts.merging import CannotKeep, EntryPlace, merged
+from mcp_ref.deadline import clock
 from mcp_ref.host import Policy, allow, read_config
 from tests.cli.running import ECHO, SERVER, here, one_line_of
 
@@ -79,6 +80,43 @@ def test_options_go_before_what_an_entry_says(home, capsys):
         "command": sys.executable, "args": ["-c", code], "env": {"A": "file", "B": "file"}, "cwd": "/nowhere"}}}))
     _, _, err = here(capsys, "tools", str(path), "--env", "A=option", "--cwd", str(home))
     assert "%s option file" % os.path.realpath(str(home)) in err
+
+
+def test_a_person_at_a_terminal_answers_inputs(home, capsys, monkeypatch):
+    """A secret is not shown while it is typed; no answer is an error that names the member."""
+    import getpass
+
+    from mcp_ref.cli.use import asking, connecting
+
+    asked = []
+    monkeypatch.setattr(connecting, "is_interactive", lambda: True)
+    monkeypatch.setattr(connecting, "ask", lambda question: asked.append(question) or "typed")
+    monkeypatch.setattr(getpass, "getpass", lambda question, stream: asked.append(question) or "hidden")
+    code = "import os, sys; sys.exit('%s %s' % (os.environ['A'], os.environ['B']))"
+    path = home / "mcp.json"
+    path.write_text(json.dumps({
+        "inputs": [{"id": "one", "description": "The first"}, {"id": "two", "password": True}],
+        "servers": {"a": {"command": sys.executable, "args": ["-c", code], "env": {
+            "A": "${input:one}", "B": "${input:two}"}}}}))
+    _, _, err = here(capsys, "tools", str(path))
+    assert "typed hidden" in err and asked == ["The first: ", "two: "]
+
+    def leave(question):
+        raise asking.Gone("the input ended")
+
+    monkeypatch.setattr(connecting, "ask", leave)
+    code, _, err = here(capsys, "tools", str(path))
+    assert code == 2 and "servers.a.env.A: ${input:one} is not set, or empty: there was no answer" in one_line_of(err)
+
+
+def test_an_entry_says_how_long_to_wait_for_its_server(home, capsys):
+    path = home / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"a": {
+        "command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"], "connectTimeout": 0.4}}}))
+    start = clock()
+    code, _, err = here(capsys, "tools", str(path))
+    assert code == 1 and "neither server/discover nor initialize in time" in err
+    assert clock() - start < 15.0, "by default it would be 35 s"
 
 
 def test_a_command_that_names_a_file_is_a_command(home, capsys):

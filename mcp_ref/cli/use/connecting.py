@@ -208,7 +208,7 @@ def _answer(id: str, description: str, secret: bool) -> Optional[str]:
     if not is_interactive():
         raise UsageError("${input:%s} asks a person, and there is no terminal: write ${NAME} of the environment, or "
                          "the value" % id)
-    question = one_line("%s: " % (description or id))
+    question = one_line(description or id) + ": "
     try:
         if not secret:
             return ask(question)
