@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, List, Optional
 from .output import UsageError
 
 if TYPE_CHECKING:
-    from ..wiretrace import Trace
+    from ..wiretrace import Sink, Trace
 
 OPTION = "--trace"
 TEXT, FULL = "", "full"
@@ -32,18 +32,25 @@ def is_text(value: Optional[str]) -> bool:
     return value in (TEXT, FULL)
 
 
-def trace_to(value: Optional[str]) -> "Optional[Trace]":
-    """Return the trace that the option asks for; None for none. Raises `UsageError` for a file that cannot be written.
-    """
-    if value is None or (is_text(value) and sys.stderr is None):
-        return None
-    from ..wiretrace import to_file, to_text
+def trace_to(value: Optional[str], *sinks: "Sink") -> "Optional[Trace]":
+    """Return the trace that the option asks for, with other sinks before its own; None for no sink at all.
 
-    if value == FULL:
-        return to_text(sys.stderr, None)
-    if value == TEXT:
-        return to_text(sys.stderr)
-    try:
-        return to_file(value)
-    except OSError as error:
-        raise UsageError("--trace=%s: %s" % (value, error.strerror or error)) from None
+    Raises `UsageError` for a file that cannot be written.
+    """
+    asked: "List[Sink]" = list(sinks)
+    if is_text(value) and sys.stderr is not None:
+        from ..wiretrace.text import AUTO, TextSink
+
+        asked.append(TextSink(sys.stderr, None if value == FULL else AUTO))
+    elif value is not None and not is_text(value):
+        from ..wiretrace import JsonLinesSink
+
+        try:
+            asked.append(JsonLinesSink(value))
+        except OSError as error:
+            raise UsageError("--trace=%s: %s" % (value, error.strerror or error)) from None
+    if not asked:
+        return None
+    from ..wiretrace import Trace
+
+    return Trace(*asked)

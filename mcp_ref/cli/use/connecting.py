@@ -35,17 +35,26 @@ _MOST_LINES = 1000
 
 def server_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of every command that uses a server."""
+    parser.add_argument("--quiet", action="store_true", help="do not show what the server writes on its standard error")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS",
+                        help="the time to wait for one answer; progress starts it again (default: %g, and %g on "
+                             "a terminal, where the server may ask you something)" % (
+                                 DEFAULT.request_timeout, DEFAULT.request_ceiling))
+    parser.add_argument("--roots", action="append", default=[], metavar="PATH",
+                        help="offer this folder to the server as a root (a path or file://); may be repeated")
+    parser.add_argument("--log-level", choices=LEVELS, metavar="LEVEL",
+                        help="ask the server for log messages of this level and above: " + ", ".join(LEVELS))
+    target_options(parser)
+
+
+def target_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the server, and the options that say how it is started or reached."""
     parser.add_argument("server", metavar="SERVER",
                         help='a command in quotes, such as "python3 server.py", or http://, https://, tcp://, '
                              "unix://, or an entry of a host's file, such as mcp.json:git; or the command comes last, "
                              "after --")
     parser.add_argument("--json", action="store_true", help="print JSON; errors too, as {\"error\": {...}}")
     trace_option(parser)
-    parser.add_argument("--quiet", action="store_true", help="do not show what the server writes on its standard error")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS",
-                        help="the time to wait for one answer; progress starts it again (default: %g, and %g on "
-                             "a terminal, where the server may ask you something)" % (
-                                 DEFAULT.request_timeout, DEFAULT.request_ceiling))
     spoken = parser.add_mutually_exclusive_group()
     spoken.add_argument("--revision", choices=[str(r) for r in REVISIONS], help="speak only this revision")
     spoken.add_argument("--era", choices=list(ERAS),
@@ -55,10 +64,6 @@ def server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--inherit-env", action="store_true",
                         help="pass that server the whole environment but MCP_REF_*, not only PATH, HOME and the like")
     parser.add_argument("--cwd", metavar="FOLDER", help="the folder in which the server is started")
-    parser.add_argument("--roots", action="append", default=[], metavar="PATH",
-                        help="offer this folder to the server as a root (a path or file://); may be repeated")
-    parser.add_argument("--log-level", choices=LEVELS, metavar="LEVEL",
-                        help="ask the server for log messages of this level and above: " + ", ".join(LEVELS))
     http = parser.add_argument_group("for servers at http:// and https://").add_argument
     http("--header", action="append", default=[], metavar="NAME=VALUE",
          help="send this header field with every request; may be repeated. Other users of this machine can read it: "
@@ -85,9 +90,6 @@ def connected(options: Any) -> "Client":
     try:
         client = connect(
             options.server,
-            env=pairs_of(options.env, "--env"),
-            inherit_env=True if options.inherit_env else None,
-            cwd=options.cwd,
             stderr=False if is_command(options.server) and quiet else shown,
             trace=trace_to(options.trace),
             limits=limits,
@@ -97,8 +99,7 @@ def connected(options: Any) -> "Client":
             sampling=options.asking.sampling(),
             elicitation=options.asking.elicitation(),
             on_log=_log,
-            **_http(options),
-            **authorization(options),
+            **target_arguments(options),
         )
     except ConnectionLost as error:
         if shown is not None and not options.json:
@@ -113,6 +114,12 @@ def connected(options: Any) -> "Client":
             client.close()
             raise
     return client
+
+
+def target_arguments(options: Any) -> Dict[str, Any]:
+    """Return the arguments of `mcp_ref.client.connect` for `target_options`. Raises `UsageError`."""
+    return dict(_http(options), **authorization(options), env=pairs_of(options.env, "--env"), cwd=options.cwd,
+                inherit_env=True if options.inherit_env else None)
 
 
 class _ServerLines:

@@ -141,20 +141,20 @@ def _capability(name: str, value: Any) -> str:
 
 def _count(client: Any, listed: ServerList) -> Optional[int]:
     """Return the number of items; None for a list that the server does not have."""
-    found = _found(client, listed)
+    found = found_items(client, listed)
     return None if isinstance(found, str) else len(found)
 
 
 def _items(client: Any, listed: ServerList) -> List[Any]:
     """Return all items; [], with a note on standard error, if the server has no such list."""
-    found = _found(client, listed)
+    found = found_items(client, listed)
     if isinstance(found, str):
         note("this server %s" % found)
         return []
     return found
 
 
-def _found(client: Any, listed: ServerList) -> Union[str, List[Any]]:
+def found_items(client: Any, listed: ServerList) -> Union[str, List[Any]]:
     """Return all items, or the reason why the server has no such list."""
     try:
         return list(listed.items(client))

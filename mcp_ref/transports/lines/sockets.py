@@ -250,6 +250,7 @@ class _Dialling(SocketTransport):
         """Connect. Raises `ConnectFailed` with every address that was tried, and its error."""
         address = parse_address(self.address or "")
         failures = []
+        last: Optional[OSError] = None
         for family, sockaddr in candidates(address):
             sock = socket.socket(family, socket.SOCK_STREAM)
             try:
@@ -259,12 +260,13 @@ class _Dialling(SocketTransport):
                 sock.close()
                 where = sockaddr if isinstance(sockaddr, str) else "%s port %d" % sockaddr[:2]
                 failures.append("%s: %s" % (where, error.strerror or error))
+                last = error
             else:
                 self._attach(sock)
                 if self._closed:  # meanwhile, by another thread
                     super().close()
                 return
-        raise ConnectFailed("cannot connect to %s: %s" % (address, "; ".join(failures)))
+        raise ConnectFailed("cannot connect to %s: %s" % (address, "; ".join(failures))) from last
 
     def close(self) -> None:
         """Close the connection, or one that is being made as soon as it is there; see `Transport.close`."""
