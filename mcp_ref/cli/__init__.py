@@ -10,6 +10,7 @@
     python3 -m mcp_ref tasks wait SERVER ID            wait for a task of call --task; also: list, get, cancel, result
     python3 -m mcp_ref ping SERVER                     see how quickly it answers
     python3 -m mcp_ref config SERVER --for HOST        the entry for a host's configuration file; --write puts it there
+    python3 -m mcp_ref doctor SERVER                   why a connection fails, and what to do; or what is odd about it
     python3 -m mcp_ref trace -- CMD...                 record a session of others; --http LISTEN URL: over HTTP
     python3 -m mcp_ref demo                            all of it, with the wire visible
     python3 -m mcp_ref explain tools/call              a method, type, code, feature, revision, page, or any word
@@ -30,7 +31,7 @@ fails that is ``{"error": {"kind", "message", "exit"}}``, with ``code`` and ``da
 
 Exit codes:
     0    done, also when the reader of our output closed it (``| head``)
-    1    the server or a tool said no, or did not answer in time; vendor --check or --diff found something
+    1    the server or a tool said no, or did not answer in time; vendor --check or --diff, or doctor, found something
     2    wrong usage; the line on standard error says what to write
     3    no connection: the server could not be started or reached, or it went away
     130  interrupted
@@ -58,6 +59,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "tasks": (".use.tasks", "list, get, wait for, cancel a task of a server, or show its result"),
     "ping": (".use.servers", "see how quickly a server answers"),
     "config": (".hosts.config", "print the entry of a server for a host's configuration file, or write it there"),
+    "doctor": (".doctor.examination", "say why the connection to a server fails, or what is odd about one that works"),
     "trace": (".judge.tracing", "record what a client and a server say to each other, whoever made them"),
     "demo": (".local", "start a small server, use it, and show the wire"),
     "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision"),

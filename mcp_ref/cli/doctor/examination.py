@@ -1,0 +1,257 @@
+"""The command ``doctor``: why a connection to a server fails, and what is odd about one that works.
+
+Steps are printed as they are taken: what was tried, and what was seen. Then there is one cause in a sentence, and in
+another what to do. Nothing is changed, and no tool is called. Secrets are masked, also in what the server says.
+
+With ``--json`` standard output is one object: ``{"healthy": true or false, "steps": [{"step", "tried", "seen", "ok",
+"milliseconds"}, ...], "cause": {"id", "sentence", "advice"}, "stderr": [...], "server": {...}, "warnings": [{"id",
+"text"}, ...]}``; ``cause`` where there is one, ``server`` where it works.
+
+Exit codes: 0 the server works, 1 a cause was found, 2 the server could not be examined (wrong usage).
+"""
+
+import argparse
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+from ...deadline import clock
+from ...errors import McpError
+from ...limits import DEFAULT, Limits
+from ..command import Command, Commands
+from ..output import DONE, FAILED, UsageError, say, say_json
+from ..tracing import trace_to
+from ..use.connecting import target_arguments, target_options
+from . import addresses, programs
+from .causes import LISTS, Cause, decide
+from .evidence import COMMAND, HTTP, SOCKET, Patient
+from .health import about, counts, warnings_of
+
+_STDERR_LINES = 8
+"""The last lines of a server's stderr that are shown."""
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    target_options(parser)
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", default=DEFAULT.initialize_timeout,
+                        help="the time that the server has for the handshake, and for each list (default: %g)"
+                             % DEFAULT.initialize_timeout)
+    parser.epilog = __doc__
+
+
+def _limits(options: Any) -> Limits:
+    seconds = options.timeout
+    if not seconds > 0:
+        raise UsageError("--timeout must be more than 0 seconds")
+    return replace(
+        DEFAULT, initialize_timeout=seconds, request_timeout=seconds,
+        probe_timeout=min(DEFAULT.probe_timeout, seconds / 4), connect_timeout=min(DEFAULT.connect_timeout, seconds),
+        shutdown_grace=min(DEFAULT.shutdown_grace, seconds), terminate_grace=min(DEFAULT.terminate_grace, seconds))
+
+
+class Stage(NamedTuple):
+    """A step of the examination."""
+
+    name: str
+    kinds: Tuple[str, ...]
+    """The kinds of servers that it is for."""
+    tried: Callable[[Patient], str]
+    look: Callable[[Patient], str]
+    """Returns what was seen, or raises an error that ends the examination."""
+
+
+def _split(patient: Patient) -> str:
+    from ...transports.lines.process import arguments, child_environment
+
+    patient.words = arguments(patient.target)
+    patient.env = child_environment(patient.arguments["env"], patient.arguments["inherit_env"])
+    return "program and arguments: %s" % " | ".join(patient.trace.masker.command(patient.words))
+
+
+def _find(patient: Patient) -> str:
+    from ...transports.lines.process import find_program
+
+    folder = patient.arguments["cwd"]
+    found = find_program(patient.words[0], patient.env, folder)
+    if folder is not None:
+        import os
+
+        os.scandir(folder).close()
+    patient.words = [found, *patient.words[1:]]
+    return found
+
+
+def _read_address(patient: Patient) -> str:
+    if patient.kind == HTTP:
+        from ...http11.client.connect import server_url
+
+        patient.where = server_url(patient.target)
+        return "host %s, port %d, path %s" % patient.where[1:4]
+    from ...transports.lines.sockets import parse_address
+
+    patient.address = parse_address(patient.target)
+    return str(patient.address)
+
+
+def _find_proxy(patient: Patient) -> str:
+    from ...http11.client.connect import find_proxy
+
+    proxy = find_proxy(patient.where)
+    if proxy is None:
+        return "none: directly"
+    patient.through = "%s:%d" % proxy[:2]
+    return "by the proxy %s" % patient.through
+
+
+def _resolve(patient: Patient) -> str:
+    import socket
+
+    if patient.through:
+        return "left to the proxy"
+    place: Any = patient.where if patient.kind == HTTP else patient.address
+    if not place.host:
+        return "none needed"
+    try:
+        found = socket.getaddrinfo(place.host, place.port, 0, socket.SOCK_STREAM)
+    except UnicodeError:
+        raise OSError("no host can have this name") from None
+    return ", ".join(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+def _dial(patient: Patient) -> str:
+    """Connect as the client will, and leave at once."""
+    if patient.kind == SOCKET:
+        from ...transports.lines.sockets import connect_socket
+
+        line = connect_socket(patient.target, patient.limits, patient.limits.connect_timeout)
+        line.open()
+        line.close()
+        return "somebody listens"
+    from ...http11.client.connect import CancelScope, Connector
+
+    connector = Connector(patient.where, patient.limits.connect_timeout, cafile=patient.arguments.get("cafile"))
+    scope = CancelScope()
+    with connector.dial(scope) as sock:
+        scope.detach()
+        secure: Any = sock
+        return "somebody listens, and TLS is agreed: %s" % secure.version() if hasattr(sock, "version") else (
+            "somebody listens")
+
+
+def _shake_hands(patient: Patient) -> str:
+    began = clock()
+    patient.client = patient.connect()
+    return "%s speaks %s over %s, %.0f ms" % (
+        about(patient)["name"], patient.client.revision, patient.transport, 1000 * (clock() - began))
+
+
+def _list(patient: Patient) -> str:
+    found = counts(patient)
+    return ", ".join("%d %s" % (number, title) for title, number in found.items()) or "it declares none"
+
+
+def _tried_handshake(patient: Patient) -> str:
+    first = "start it, and send " if patient.kind == COMMAND else "send "
+    by_era = {"legacy": "initialize", "modern": "server/discover"}
+    what = by_era.get(patient.era or "", "server/discover, or initialize")
+    return "%s%s; up to %g s" % (first, what, patient.limits.initialize_timeout)
+
+
+STAGES: Tuple[Stage, ...] = (
+    Stage(programs.WORDS, (COMMAND,), lambda patient: "take the command apart", _split),
+    Stage(programs.PROGRAM, (COMMAND,), lambda patient: "look for %s in %s" % (
+        patient.quote(patient.words[0]), "its folder" if "/" in patient.words[0] else
+        "PATH=%s" % patient.env.get("PATH", "")), _find),
+    Stage(addresses.ADDRESS, (HTTP, SOCKET), lambda patient: "read %s" % (
+        patient.trace.masker.url(patient.target)), _read_address),
+    Stage(addresses.PROXY, (HTTP,), lambda patient: "look at HTTPS_PROXY, HTTP_PROXY, NO_PROXY", _find_proxy),
+    Stage(addresses.NAME, (HTTP, SOCKET), lambda patient: "look the host up", _resolve),
+    Stage(addresses.CONNECTION, (HTTP, SOCKET), lambda patient: "connect", _dial),
+    Stage(programs.HANDSHAKE, (COMMAND, HTTP, SOCKET), _tried_handshake, _shake_hands),
+    Stage(LISTS, (COMMAND, HTTP, SOCKET), lambda patient: "list tools, resources and prompts", _list),
+)
+"""The steps in their order."""
+
+
+def _doctor(options: Any) -> int:
+    def trace(take: Any) -> Any:
+        return trace_to(options.trace, take)
+
+    patient = Patient(
+        options.server, target_arguments(options), options.revision or options.era, _limits(options), trace)
+    _learn(patient)
+    report: Dict[str, Any] = {"healthy": True, "steps": []}
+    tell: Callable[[str], None] = (lambda text: None) if options.json else say
+    try:
+        healthy = all(_take(patient, stage, report["steps"], tell) for stage in STAGES if patient.kind in stage.kinds)
+        if healthy:
+            report.update(server=about(patient), warnings=[warned._asdict() for warned in warnings_of(patient)])
+            _tell_health(report, tell)
+        else:
+            if patient.kind == COMMAND:
+                programs.look_again(patient)
+            cause = decide(patient, programs.TABLE if patient.kind == COMMAND else addresses.TABLE)
+            report.update(healthy=False, cause=cause._asdict(), stderr=patient.stderr[-_STDERR_LINES:])
+            _tell_cause(cause, patient.stderr, tell)
+    finally:
+        if hasattr(patient, "client"):
+            patient.client.close()
+        patient.trace.close()
+    if options.json:
+        say_json(report)
+    return DONE if report["healthy"] else FAILED
+
+
+def _learn(patient: Patient) -> None:
+    """Have the trace mask what the user gave as secrets, before anything is printed."""
+    from ...diagnostics.redaction import is_secret
+
+    given = {**(patient.arguments["env"] or {}), **(patient.arguments.get("headers") or {}),
+             "token": patient.arguments.get("token")}
+    for name, value in given.items():
+        if value and is_secret(name):
+            patient.trace.masker.learn(value)
+
+
+def _take(patient: Patient, stage: Stage, steps: List[Dict[str, Any]], tell: Callable[[str], None]) -> bool:
+    """Take a step and tell of it. Returns False if it failed."""
+    patient.step = stage.name
+    tried = stage.tried(patient)
+    tell("%s: %s" % (stage.name, tried))
+    began = clock()
+    try:
+        seen = patient.quote(stage.look(patient))
+    except (McpError, OSError) as error:
+        patient.error = error
+        seen = patient.said_by(error)
+    ok = patient.error is None
+    tell("  %s: %s" % ("ok" if ok else "failed", seen))
+    steps.append({"step": stage.name, "tried": tried, "seen": seen, "ok": ok,
+                  "milliseconds": round(1000 * (clock() - began), 1)})
+    return ok
+
+
+def _tell_health(report: Dict[str, Any], tell: Callable[[str], None]) -> None:
+    server = report["server"]
+    if "start_milliseconds" in server:
+        tell("start: %.0f ms until the first answer" % server["start_milliseconds"])
+    if server["stderr"]:
+        tell("stderr: %d lines, the last ones:" % server["stderr_lines"])
+        for line in server["stderr"]:
+            tell("  " + line)
+    for warned in report["warnings"]:
+        tell("warning: %s [%s]" % (warned["text"], warned["id"]))
+    number = len(report["warnings"])
+    tell("healthy: %s%s" % (server["name"], ", with %d warnings" % number if number else ""))
+
+
+def _tell_cause(cause: Cause, stderr: List[str], tell: Callable[[str], None]) -> None:
+    if stderr:
+        tell("stderr, the last lines:")
+        for line in stderr[-_STDERR_LINES:]:
+            tell("  " + line)
+    tell("cause: %s [%s]" % (cause.sentence.strip(), cause.id))
+    if cause.advice:
+        tell("do: %s" % cause.advice)
+
+
+COMMANDS: Commands = {"doctor": Command(_doctor, _options, uses_server=True)}

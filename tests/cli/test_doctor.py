@@ -1,0 +1,488 @@
+"""What `doctor` says of servers that are broken in one way each, and of healthy ones."""
+import json
+import os
+import re
+import socket
+import sys
+import time
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from mcp_ref.cli.doctor import addresses, causes, programs
+
+from .running import here, one_line_of, run
+
+from .broken import (
+    ECHO, PRELUDE, PYTHON, TLS, Broken, Peer, Place, Words, always, at, command, free_port, handshaking, of_ours,
+    program, reply, web,
+)
+
+EXPIRED, TRUSTED = "expired.pem", "localhost.pem"
+HTTP_SSE = web(lambda method, target, fields, asked: reply("405 Method Not Allowed") if method == "POST" else
+               reply("200 OK", "event: endpoint\ndata: /messages\n\n", "text/event-stream"))
+
+
+def talk_lsp(place: Place) -> Words:
+    """A server that frames messages as language servers do."""
+    return program("""
+def answer(asked):
+    body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result_of(asked)})
+    sys.stdout.write("Content-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
+    sys.stdout.flush()
+for line in sys.stdin:
+    if line.startswith("{"):
+        answer(json.loads(line))
+""")(place)
+
+
+def wrong_folder(place: Place) -> Words:
+    place.file("server.py", PRELUDE + "serve()")
+    return ["--cwd", os.sep, *command(*PYTHON, "server.py")]
+
+
+PROGRAMS = (
+    Broken("command-not-found", lambda place: command("no-such-command", "-x"), "command-not-found",
+           ["no-such-command", "PATH"]),
+    Broken("path-not-found", lambda place: command("./no/such/server"), "command-not-found", ["./no/such/server"]),
+    Broken("not-executable", lambda place: command(place.file("server.sh", "#!/bin/sh\n")), "not-executable",
+           ["server.sh", "chmod +x"]),
+    Broken("no-interpreter", lambda place: command(place.file("server.sh", "#!/no/such/python\n", 0o755)),
+           "bad-interpreter", ["/no/such/python"]),
+    Broken("not-a-program", lambda place: command(place.file("server", b"\x7fELFnothing", 0o755)), "not-a-program",
+           ["server"]),
+    Broken("address-without-scheme", lambda place: ["localhost:8000/mcp"], "not-an-address",
+           ["http://localhost:8000/mcp"]),
+    Broken("open-quote", lambda place: ["python3 'server.py"], "bad-command-line", ["quot"]),
+    Broken("script-missing", lambda place: command(*PYTHON, "no_such_server.py"), "script-missing",
+           ["no_such_server.py"]),
+    Broken("wrong-folder", wrong_folder, "script-missing", ["server.py", "absolute"]),
+    Broken("no-folder", lambda place: ["--cwd", "/no/such/folder", *command(*PYTHON, "server.py")], "no-folder",
+           ["/no/such/folder"]),
+    Broken("import-error", program("import no_such_module"), "import-error", ["no_such_module"]),
+    Broken("syntax-error", program("\nserve(\n"), "syntax-error", ["SyntaxError", "server.py"]),
+    Broken("exits-0", program(""), "exits-at-once", ["code 0"]),
+    Broken("exits-1", program("sys.exit('cannot read config.toml')"), "exits-with-error",
+           ["code 1", "cannot read config.toml"]),
+    Broken("killed", program("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), "killed", ["SIGKILL"]),
+    Broken("variable-missing", program("import os; os.environ['WEATHER_KEY']"), "variable-missing", ["WEATHER_KEY"]),
+    Broken("usage", program("import argparse; p = argparse.ArgumentParser(); p.add_argument('folder'); p.parse_args()"),
+           "bad-arguments", ["folder"]),
+    Broken("one-word", lambda place: command("%s -S server.py" % sys.executable), "command-with-arguments",
+           ["a word of its own"]),
+    Broken("npm-404", program("sys.exit(\"npm error code E404\\nnpm error 404 Not Found - '@acme/no-such@*' is not in "
+                              "this registry.\")"), "package-not-found", ["E404"]),
+    Broken("no-network", program("sys.exit('error: getaddrinfo EAI_AGAIN registry.example')"), "no-network",
+           ["EAI_AGAIN", "HTTPS_PROXY"]),
+    Broken("port-taken", program("sys.exit('Error: listen EADDRINUSE: address already in use :::3000')"),
+           "address-in-use", ["3000"]),
+    Broken("no-permission", program("open('/proc/1/mem') if __import__('os').getuid() else sys.exit("
+                                    "\"PermissionError: [Errno 13] Permission denied: '/data'\")"), "no-permission",
+           ["Permission denied"]),
+    Broken("variable-said", program("sys.exit('Error: BRAVE_API_KEY environment variable is required')"),
+           "variable-missing", ["BRAVE_API_KEY", "--env"]),
+    Broken("node-script", program("sys.exit(\"Error: Cannot find module '/srv/none.js'\\n  code: 'MODULE_NOT_FOUND',\\n"
+                                  "  requireStack: []\")"), "script-missing", ["/srv/none.js"]),
+    Broken("node-module", program("sys.exit(\"Error: Cannot find module 'express'\\nRequire stack:\\n"
+                                  "- /srv/index.js\")"),
+           "import-error", ["express"]),
+    Broken("serves-http", program("print('INFO: Uvicorn running on http://127.0.0.1:8000', file=sys.stderr, "
+                                  "flush=True)\n"
+                                  "sys.stdin.read()"), "serves-http", ["http://127.0.0.1:8000", "URL"], 1),
+    Broken("list-silent", program("serve(answer=lambda asked: asked['method'] == 'initialize' and send({'id': "
+                                  "asked['id'], 'result': result_of(asked)}))"), "list-silent", ["tools/list"], 1.5),
+    Broken("only-text", program("print('Server running on port 8000', flush=True); sys.stdin.read()"),
+           "stdout-not-protocol", ["Server running on port 8000"], 1),
+    Broken("text-then-end", program("print('Welcome')"), "stdout-not-protocol", ["Welcome"]),
+    Broken("lsp", talk_lsp, "lsp-framing", ["Content-Length"], 1),
+    Broken("wrong-id", program("serve(answer=lambda asked: send({'id': 99, 'result': result_of(asked)}))"), "wrong-id",
+           ["99"], 1),
+    Broken("id-as-text", program("serve(answer=lambda asked: send({'id': str(asked['id']), 'result': {}}))"),
+           "wrong-id", [], 1),
+    Broken("invalid-json", program("serve(answer=lambda asked: print(\"{'jsonrpc': '2.0', 'id': 1}\", flush=True))"),
+           "invalid-json", ["{'jsonrpc'"], 1),
+    Broken("pretty-json", program("serve(answer=lambda asked: print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], "
+                                  "'result': result_of(asked)}, indent=2), flush=True))"),
+           "message-on-lines", ["one line"], 1),
+    Broken("utf-16", program("""
+out = open(1, "w", encoding="utf-16", newline="\\n", closefd=False)
+def answer(asked):
+    out.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result_of(asked)}) + "\\n")
+    out.flush()
+serve(answer=answer)
+"""), "wrong-encoding", ["UTF-16"], 1),
+    Broken("silent", program("sys.stdin.read()"), "never-answers", [], 0.3),
+    Broken("buffered", program("""
+def answer(asked):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result_of(asked)}) + "\\n")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        answer(asked)
+"""), "keeps-answers", [], 0.6),
+    Broken("late", program("""
+import time
+def answer(asked):
+    time.sleep(1.2)
+    send({"id": asked["id"], "result": result_of(asked)})
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") in ("initialize", "tools/list"):
+        answer(asked)
+"""), "answers-late", ["0.7 s"], 0.7),
+    Broken("hangs-at-probe", program("""
+first = json.loads(sys.stdin.readline())
+if first["method"] != "initialize":
+    sys.stdin.read()
+send({"id": first["id"], "result": result_of(first)})
+serve()
+"""), "probe-hangs", ["server/discover", "--era legacy"], 1),
+    Broken("closes-stdout", program("import os; os.close(1); sys.stdin.read()"), "stdout-closed", []),
+    Broken("old-server-modern-client", program("serve()", "--era", "modern"), "no-common-revision", ["--era"]),
+    Broken("new-server-old-client", lambda place: ["--era", "legacy", *command(*PYTHON[:1], place.file("server.py", """
+import sys
+sys.path.insert(0, %r)
+from mcp_ref import Server
+Server("new", revisions=["2026-07-28"]).run()
+""" % str(TLS.parents[2])))], "no-common-revision", ["2026-07-28"]),
+    Broken("unknown-revision", program("serve(answer=lambda asked: send({'id': asked['id'], 'result': "
+                                       "dict(result_of(asked), protocolVersion='1999-01-01')}))"),
+           "no-common-revision", ["1999-01-01"]),
+    Broken("invalid-params", program("serve(answer=lambda asked: send({'id': asked['id'], 'error': "
+                                     "{'code': -32602, 'message': 'clientInfo is odd'}}))"),
+           "initialize-refused", ["-32602", "clientInfo is odd"]),
+    Broken("internal-error", program("serve(answer=lambda asked: send({'id': asked['id'], 'error': "
+                                     "{'code': -32603, 'message': 'no database'}}))"),
+           "initialize-refused", ["-32603", "no database"]),
+    Broken("bad-result", program("serve(answer=lambda asked: send({'id': asked['id'], 'result': {'hello': 1}}))"),
+           "bad-result", ["initialize"]),
+    Broken("dies-after-handshake", program("serve(answer=lambda asked: send({'id': asked['id'], 'result': "
+                                           "result_of(asked)}) if asked['method'] == 'initialize' else sys.exit(3))"),
+           "dies-later", ["code 3", "tools/list"]),
+    Broken("list-refused", program("serve(answer=lambda asked: send({'id': asked['id'], 'result': result_of(asked)}) "
+                                   "if asked['method'] == 'initialize' else send({'id': asked['id'], 'error': "
+                                   "{'code': -32603, 'message': 'no tools today'}}))"),
+           "list-fails", ["tools/list", "no tools today"]),
+)
+
+
+def proxy_dead(place: Place) -> Words:
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        place.setenv(name, "http://user:pa55word@127.0.0.1:%d" % free_port())
+    return ["https://mcp.example.com/mcp"]
+
+
+def proxy_refuses(place: Place) -> Words:
+    proxy = place.listen(always("407 Proxy Authentication Required"))
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        place.setenv(name, "http://127.0.0.1:%d" % proxy.port)
+    return ["https://mcp.example.com/mcp"]
+
+
+def proxy_odd(place: Place) -> Words:
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        place.setenv(name, "socks5://127.0.0.1:1080")
+    return ["https://mcp.example.com/mcp"]
+
+
+def unix_not_a_socket(place: Place) -> Words:
+    return ["unix://" + place.file("socket", "")]
+
+
+def unix_stale(place: Place) -> Words:
+    path = str(place.folder / "socket")
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(path)
+    return ["unix://" + path]
+
+
+def ssh(peer: Peer) -> None:
+    peer.send(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n")
+    peer.gone()
+
+
+def redis(peer: Peer) -> None:
+    while peer.line():
+        peer.send(b"-ERR unknown command\r\n")
+
+
+def mute(peer: Peer) -> None:
+    peer.gone()
+
+
+def cutting(peer: Peer) -> None:
+    if peer.request() is not None:
+        peer.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 500\r\n\r\ndata: {\"jsonr")
+
+
+def forgetful(method: str, target: str, fields: Dict[str, str], asked: Any) -> bytes:
+    if "mcp-session-id" in fields:
+        return reply("404 Not Found", {"jsonrpc": "2.0", "id": None,
+                                       "error": {"code": -32001, "message": "Session not found"}})
+    return handshaking(asked, "Mcp-Session-Id: s-%d" % time.monotonic_ns())
+
+
+def login_at(method: str, target: str, fields: Dict[str, str], asked: Any) -> bytes:
+    origin = "http://" + fields["host"]
+    if target.startswith("/.well-known/oauth-protected-resource"):
+        return reply("200 OK", {"resource": origin + "/mcp", "authorization_servers": [origin]})
+    if target.startswith("/.well-known/"):
+        return reply("200 OK", {"issuer": origin, "authorization_endpoint": origin + "/authorize", "token_endpoint":
+                                origin + "/token", "response_types_supported": ["code"],
+                                "code_challenge_methods_supported": ["S256"]})
+    return oauth(method, target, fields, asked)
+
+
+METADATA = 'Bearer resource_metadata="http://{host}/.well-known/oauth-protected-resource/mcp"'
+
+
+def oauth(method: str, target: str, fields: Dict[str, str], asked: Any) -> bytes:
+    return reply("401 Unauthorized", "", "text/plain", "WWW-Authenticate: " + METADATA.format(host=fields["host"]))
+
+
+def tcp(behaviour: Any, **options: Any) -> Any:
+    return at(behaviour, url="tcp://{host}:{port}", **options)
+
+
+HTTPS = "https://localhost:{port}/mcp"
+ADDRESSES = (
+    Broken("http-refused", lambda place: ["http://127.0.0.1:%d/mcp" % free_port()], "refused", ["127.0.0.1"]),
+    Broken("dns", lambda place: ["http://no-such-host.invalid/mcp"], "name-unknown", ["no-such-host.invalid"]),
+    Broken("bad-url", lambda place: ["http://127.0.0.1:99999/mcp"], "bad-address", ["99999"]),
+    Broken("wrong-path", of_ours("http://127.0.0.1:{port}/wrong"), "wrong-path", ["404", "/wrong"]),
+    Broken("405", at(always("405 Method Not Allowed", "", "text/plain", "Allow: GET")), "wrong-path", ["405"]),
+    Broken("401-bare", at(always("401 Unauthorized")), "needs-token", ["--token-env"]),
+    Broken("401-oauth", at(web(login_at)), "needs-login", ["--oauth", "log in at http://127.0.0.1"]),
+    Broken("401-metadata", at(web(oauth)), "needs-login", ["--oauth", "oauth-protected-resource", "fault"]),
+    Broken("401-wrong-token", lambda place: (place.setenv("KEY", "s3cret-value-1"), at(
+        always("401 Unauthorized", "bad token s3cret-value-1"), more=["--token-env", "KEY"])(place))[1],
+        "token-refused", ["401", "token"]),
+    Broken("403-host", of_ours("{address}", allowed_hosts=["mcp.example.com"]), "host-refused", ["allowed_hosts"]),
+    Broken("403-origin", of_ours("{address}", "--header", "Origin=https://evil.example"), "origin-refused",
+           ["allowed_origins", "https://evil.example"]),
+    Broken("403-other", at(always("403 Forbidden", "not for you")), "forbidden", ["not for you"]),
+    Broken("403-scope", at(always("403 Forbidden", "", "text/plain", 'WWW-Authenticate: Bearer '
+                                  'error="insufficient_scope", scope="files:write"')), "scope-missing", ["--scope"]),
+    Broken("429", at(always("429 Too Many Requests", "slow down")), "too-many", ["slow down"]),
+    Broken("421", at(always("421 Misdirected Request", "Invalid Host header")), "host-refused",
+           ["421", "allowed_hosts"]),
+    Broken("406", at(always("406 Not Acceptable", "no")), "not-mcp", ["406"]),
+    Broken("415", at(always("415 Unsupported Media Type", "no")), "not-mcp", ["415"]),
+    Broken("500", at(always("500 Internal Server Error", "it broke")), "server-error", ["500", "it broke"]),
+    Broken("503", at(always("503 Service Unavailable", "", "text/plain", "Retry-After: 7")), "server-error", ["503"]),
+    Broken("html", at(always("200 OK", "<!doctype html><title>Welcome to nginx</title>", "text/html")), "web-page",
+           ["text/html"]),
+    Broken("json-of-others", at(always("200 OK", {"status": "fine"})), "not-mcp", ["fine"]),
+    Broken("redirect", at(always("302 Found", "", "text/plain", "Location: https://login.example/sso")), "redirect",
+           ["https://login.example"]),
+    Broken("redirect-slash", at(always("301 Moved Permanently", "", "text/plain", "Location: /mcp/")), "redirect",
+           ["/mcp/"]),
+    Broken("sse-cut", at(HTTP_SSE), "http-sse-broken", []),
+    Broken("tls-to-plain", of_ours("https://127.0.0.1:{port}/mcp"), "plain-not-tls", ["http://127.0.0.1"]),
+    Broken("plain-to-tls", at(mute, TRUSTED), "tls-not-plain", ["https://127.0.0.1"]),
+    Broken("tls-to-ssh", at(ssh, url=HTTPS), "not-tls", ["SSH-2.0-OpenSSH"]),
+    Broken("self-signed", at(mute, TRUSTED, HTTPS), "certificate-unknown", ["--cafile", "SSL_CERT_FILE"]),
+    Broken("expired", at(mute, EXPIRED, HTTPS, more=["--cafile", str(TLS / EXPIRED)]), "certificate-expired",
+           ["expired"]),
+    Broken("wrong-name", at(mute, TRUSTED, "https://127.0.0.2:{port}/mcp", "127.0.0.2",
+                            ["--cafile", str(TLS / TRUSTED)]), "certificate-name", ["127.0.0.2", "localhost"]),
+    Broken("proxy-dead", proxy_dead, "proxy-unreachable", ["HTTPS_PROXY", "NO_PROXY"]),
+    Broken("proxy-refuses", proxy_refuses, "proxy-refuses", ["407"]),
+    Broken("proxy-odd", proxy_odd, "proxy-odd", ["HTTPS_PROXY"]),
+    Broken("ssh", at(ssh), "something-else", ["SSH-2.0-OpenSSH"]),
+    Broken("redis", at(redis), "something-else", ["-ERR unknown command"]),
+    Broken("http-mute", at(mute), "never-answers", [], 0.3),
+    Broken("http-cut", at(web(lambda *request: None)), "cut", []),
+    Broken("stream-cut", at(cutting), "stream-cut", []),
+    Broken("session-lost", at(web(forgetful)), "session-lost", ["404"]),
+    Broken("gzip", at(always("200 OK", b"\x1f\x8b\x08\0\0\0junk", "application/json", "Content-Encoding: gzip")),
+           "compressed", ["gzip"]),
+    Broken("http-old-client", of_ours("{address}", "--era", "legacy", revisions=["2026-07-28"]), "no-common-revision",
+           ["2026-07-28"]),
+    Broken("tcp-refused", lambda place: ["tcp://127.0.0.1:%d" % free_port()], "refused", ["127.0.0.1"]),
+    Broken("tcp-dns", lambda place: ["tcp://no-such-host.invalid:9"], "name-unknown", ["no-such-host.invalid"]),
+    Broken("tcp-ssh", tcp(ssh), "something-else", ["SSH-2.0-OpenSSH"], 0.5),
+    Broken("tcp-mute", tcp(mute), "never-answers", [], 0.3),
+    Broken("tcp-http", of_ours("tcp://127.0.0.1:{port}"), "http-not-lines", ["http://127.0.0.1"]),
+    Broken("tcp-cut", tcp(lambda peer: None), "cut", []),
+    Broken("tcp-tls", tcp(mute, tls=TRUSTED), "tls-not-plain", []),
+    Broken("unix-missing", lambda place: ["unix://%s/none" % place.folder], "socket-missing", ["none"]),
+    Broken("unix-relative", lambda place: ["unix://mcp.sock"], "bad-address", ["absolute"]),
+    Broken("unix-file", unix_not_a_socket, "not-a-socket", []),
+    Broken("unix-stale", unix_stale, "refused", ["socket"]),
+)
+ROWS = PROGRAMS + ADDRESSES
+
+
+@pytest.fixture
+def place(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Where a server is made; no proxy but that of the test, and an interpreter that starts quickly."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    made = Place(tmp_path, monkeypatch.setenv)
+    with made.closing:
+        yield made
+
+
+def examined(capsys: Any, *words: str) -> Tuple[int, Any, str]:
+    """The exit code, the JSON and standard error."""
+    code, out, err = here(capsys, "doctor", "--json", *words)
+    return code, json.loads(out), err
+
+
+ILLEGAL = pytest.mark.sends_illegal("schema.json", why="the server's answer is wrong on purpose")
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.name, marks=[ILLEGAL] if row.cause == "bad-result" else [])
+                                 for row in ROWS])
+def test_the_cause_is_named(row: Broken, place: Place, capsys: Any) -> None:
+    code, found, err = examined(capsys, "--timeout", "%g" % row.seconds, *row.make(place))
+    said = "%s / %s" % (found.get("cause", {}).get("sentence"), found.get("cause", {}).get("advice"))
+    assert (code, found["healthy"], found["cause"]["id"]) == (1, False, row.cause), said
+    assert [word for word in row.words if word not in said] == [], said
+    assert "Traceback" not in err and "  " not in said and ".." not in said.replace("...", ""), said
+
+
+def test_each_cause_of_the_tables_has_a_broken_server() -> None:
+    tables = {row.id for row in (*causes.FIRST, *causes.LAST, *programs.TABLE, *addresses.TABLE)}
+    assert tables - {row.cause for row in ROWS} == {"unreachable", "unknown"}
+    assert {row.cause for row in ROWS} <= tables and len(ROWS) == len({row.name for row in ROWS})
+
+
+# --- Healthy servers --------------------------------------------------------------------------------------------------
+
+def test_a_healthy_program_is_described(capsys: Any) -> None:
+    code, out, err = here(capsys, "doctor", "--", *ECHO)
+    lines = out.splitlines()
+    assert (code, err) == (0, "") and lines[-1] == "healthy: echo 1.0"
+    assert [line.partition(":")[0] for line in lines if line[0] != " "][:4] == [
+        "command", "program", "handshake", "lists"]
+    assert any("echo 1.0 speaks 2026-07-28 over stdio" in line for line in lines)
+    assert any("4 tools, 1 resources" in line for line in lines) and any(line.startswith("start: ") for line in lines)
+
+
+def test_a_healthy_address_is_described(place: Place, capsys: Any) -> None:
+    code, found, err = examined(capsys, *of_ours("{address}")(place))
+    assert (code, found["healthy"], found["warnings"], err) == (0, True, [], "")
+    assert [step["step"] for step in found["steps"]] == ["address", "proxy", "name", "connection", "handshake", "lists"]
+    assert all(step["ok"] and step["milliseconds"] >= 0 for step in found["steps"])
+    server = found["server"]
+    assert (server["name"], server["era"], server["transport"]) == ("ours 0", "modern", "streamable-http")
+
+
+def test_http_sse_is_found_out_and_called_old(place: Place, capsys: Any) -> None:
+    from mcp_ref import Server
+
+    listener = place.closing.enter_context(Server("old").listen("http://127.0.0.1:0/mcp"))
+    code, found, _ = examined(capsys, listener.address.replace("/mcp", "/sse"))
+    assert (code, found["server"]["transport"]) == (0, "http+sse")
+    assert [warned["id"] for warned in found["warnings"]] == ["old-transport"]
+
+
+def test_the_endpoint_at_another_path_is_found(place: Place, capsys: Any) -> None:
+    code, found, _ = examined(capsys, *of_ours("http://127.0.0.1:{port}/")(place))
+    assert (code, found["cause"]["id"]) == (1, "wrong-path")
+    assert re.search(r"http://127.0.0.1:\d+/mcp answers as an MCP server", found["cause"]["advice"])
+
+
+TOOLS = """
+TOOLS[:] = [
+    {"name": "a.b", "description": "x", "inputSchema": {"type": "object"}},
+    {"name": "twice", "inputSchema": {"type": "object", "anyOf": [{"required": ["a"]}]}},
+    {"name": "twice", "description": "x", "inputSchema": {"type": "object", "properties": {"list": {"type": "array"}}}},
+    {"name": "ref", "description": "x", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}},
+                                                        "$defs": {"A": {"type": "string"}}}},
+]
+"""
+WARNED = (
+    ("print('[INFO] ready', flush=True); serve()", ["stdout-noise"], ["[INFO] ready"]),
+    ("serve(before=lambda asked: print('got', asked.get('method'), flush=True))", ["stdout-noise"],
+     ["got server/discover"]),
+    ("serve(before=lambda asked: asked['method'] == 'server/discover' and sys.exit(1))", ["ends-at-probe"],
+     ["--era legacy"]),
+    ("for line in sys.stdin:\n    asked = json.loads(line)\n    if asked['method'] in ('initialize', 'tools/list'):\n"
+     "        send({'id': asked['id'], 'result': result_of(asked)})", ["ignores-probe"], ["--era legacy"]),
+    (TOOLS + "serve()", ["tool-names", "tool-names", "tool-descriptions", "tool-schemas"],
+     ["a.b", "twice", "anyOf at the top", "an array without items", "ref: a $ref"]),
+    ("TOOLS[:] = [dict(TOOLS[0], name='t%d' % n) for n in range(129)]\nserve()", ["many-tools"], ["129"]),
+)
+
+
+@pytest.mark.parametrize("text, ids, words", WARNED,
+                         ids=["%s-%d" % (ids[0], number) for number, (_, ids, _) in enumerate(WARNED)])
+def test_what_may_make_trouble_elsewhere_is_told(text: str, ids: List[str], words: List[str], place: Place,
+                                                 capsys: Any) -> None:
+    code, found, _ = examined(capsys, "--timeout", "8", *program(text)(place))
+    assert (code, found["healthy"]) == (0, True), found
+    assert [warned["id"] for warned in found["warnings"]] == ids
+    assert [word for word in words if word not in json.dumps(found["warnings"])] == []
+
+
+def test_what_it_says_on_stderr_is_shown(place: Place, capsys: Any) -> None:
+    text = "for n in range(5): print('line', n, file=sys.stderr)\nserve()"
+    code, out, _ = here(capsys, "doctor", *program(text)(place))
+    assert code == 0 and "stderr: 5 lines, the last ones:\n  line 2\n  line 3\n  line 4\n" in out
+
+
+# --- The command ------------------------------------------------------------------------------------------------------
+
+def test_a_cause_is_the_end_of_the_text(place: Place, capsys: Any) -> None:
+    code, out, err = here(capsys, "doctor", *program("sys.exit('no config')")(place))
+    *_, stderr, line, cause, do = out.splitlines()
+    assert (code, err, stderr, line) == (1, "", "stderr, the last lines:", "  no config")
+    assert cause == "cause: The server ends with code 1: no config [exits-with-error]" and do.startswith("do: ")
+
+
+SECRET = "hunter2hunter2"
+TELLING = (
+    lambda place: program("import os; sys.exit('bad key ' + os.environ['API_KEY'])", "--env",
+                          "API_KEY=" + SECRET)(place),
+    lambda place: command(*PYTHON, place.file("server.py", "import sys; sys.exit(' '.join(sys.argv))"), "--api-key",
+                          SECRET),
+    lambda place: at(always("500 Oops", "token=" + SECRET), url="http://{host}:{port}/mcp?api_key=" + SECRET)(place),
+    lambda place: at(always("500 Oops", "you sent " + SECRET), more=["--header", "X-Api-Key=" + SECRET])(place),
+    lambda place: (place.setenv("KEY", SECRET), at(always("403 No", "you sent " + SECRET), more=["--token-env", "KEY"])(
+        place))[1],
+    lambda place: (place.setenv("https_proxy", "http://u:%s@127.0.0.1:%d" % (SECRET, free_port())),
+                   ["https://mcp.example.com/mcp"])[1],
+)
+
+
+@pytest.mark.parametrize("make", TELLING, ids=["env", "argument", "query", "header", "token", "proxy"])
+@pytest.mark.parametrize("more", [[], ["--json"], ["--trace=full"]], ids=["text", "json", "trace"])
+def test_no_secret_is_printed(make: Any, more: List[str], place: Place, capsys: Any) -> None:
+    words = make(place)
+    code, out, err = here(capsys, "doctor", *more, *words)
+    assert code == 1 and SECRET not in out + err and ("cause" in out)
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--timeout", "0", "x"], "--timeout must be more than 0"),
+    (["--timeout", "nan", "x"], "--timeout must be more than 0"),
+    ([], "SERVER"),
+    (["--header", "A=b", "python3 x.py"], "--header is for servers at http://"),
+    (["--cafile", "/no/such.pem", "https://localhost/mcp"], "there is no file /no/such.pem"),
+    (["--log-level", "debug", "x"], "unrecognized arguments"),
+])
+def test_what_cannot_be_examined_is_wrong_usage(words: List[str], said: str, capsys: Any) -> None:
+    code, out, err = here(capsys, "doctor", *words)
+    assert (code, out) == (2, "") and said in one_line_of(err)
+
+
+def test_its_help_says_what_it_does_and_its_exit_codes(capsys: Any) -> None:
+    code, out, _ = here(capsys, "doctor", "--help")
+    words = ("SERVER", "--timeout", "Exit codes:", '"cause": {"id"', "no tool is")
+    assert code == 0 and [word for word in words if word not in out] == []
+
+
+def test_the_trace_goes_to_a_file(place: Place, capsys: Any) -> None:
+    file = place.folder / "trace.jsonl"
+    code, _, _ = here(capsys, "doctor", "--trace=%s" % file, *program("serve()")(place))
+    kinds = [json.loads(line).get("kind", "message") for line in file.read_text("utf-8").splitlines()[1:]]
+    assert code == 0 and kinds[:2] == ["process", "open"] and "message" in kinds
+
+
+def test_it_runs_as_a_program(place: Place) -> None:
+    done = run("doctor", *program("serve()")(place))
+    assert (done.returncode, done.err) == (0, "") and done.out.endswith("healthy: small 1\n")
