@@ -57,8 +57,8 @@ PROGRAMS = (
     Broken("script-missing", lambda place: command(*PYTHON, "no_such_server.py"), "script-missing",
            ["no_such_server.py"]),
     Broken("wrong-folder", wrong_folder, "script-missing", ["server.py", "absolute"]),
-    Broken("no-folder", lambda place: ["--cwd", "/no/such/folder", *command(*PYTHON, "server.py")], "no-folder",
-           ["/no/such/folder"]),
+    Broken("no-folder", lambda place: ["--cwd", str(place.folder / "none"), *command(*PYTHON, "server.py")],
+           "no-folder", ["none"]),
     Broken("import-error", program("import no_such_module"), "import-error", ["no_such_module"]),
     Broken("syntax-error", program("\nserve(\n"), "syntax-error", ["SyntaxError", "server.py"]),
     Broken("exits-0", program(""), "exits-at-once", ["code 0"]),
@@ -95,6 +95,11 @@ PROGRAMS = (
            "stdout-not-protocol", ["Server running on port 8000"], 1),
     Broken("text-then-end", program("print('Welcome')"), "stdout-not-protocol", ["Welcome"]),
     Broken("lsp", talk_lsp, "lsp-framing", ["Content-Length"], 1),
+    Broken("help-text", program("print('Unknown script: x\\nAvailable: stdio, sse'); sys.exit(1)"), "exits-with-error",
+           ["code 1", "Available: stdio, sse"]),
+    Broken("http-instead", program("print('Starting Streamable HTTP server...', flush=True); sys.stdin.read()"),
+           "serves-http", ["Streamable HTTP"], 1),
+    Broken("echo", program("for line in sys.stdin: print(line, end='', flush=True)"), "echoes", ["cat"]),
     Broken("wrong-id", program("serve(answer=lambda asked: send({'id': 99, 'result': result_of(asked)}))"), "wrong-id",
            ["99"], 1),
     Broken("id-as-text", program("serve(answer=lambda asked: send({'id': str(asked['id']), 'result': {}}))"),
@@ -250,10 +255,13 @@ ADDRESSES = (
     Broken("dns", lambda place: ["http://no-such-host.invalid/mcp"], "name-unknown", ["no-such-host.invalid"]),
     Broken("bad-url", lambda place: ["http://127.0.0.1:99999/mcp"], "bad-address", ["99999"]),
     Broken("wrong-path", of_ours("http://127.0.0.1:{port}/wrong"), "wrong-path", ["404", "/wrong"]),
+    Broken("path-for-posts", at(web(lambda method, target, fields, asked: b"" if target == "/message" else handshaking(
+        asked)), url="http://{host}:{port}/message"), "wrong-path", ["/message", "/mcp answers as an MCP server"], 1),
     Broken("405", at(always("405 Method Not Allowed", "", "text/plain", "Allow: GET")), "wrong-path", ["405"]),
     Broken("401-bare", at(always("401 Unauthorized")), "needs-token", ["--token-env"]),
     Broken("401-oauth", at(web(login_at)), "needs-login", ["--oauth", "log in at http://127.0.0.1"]),
     Broken("401-metadata", at(web(oauth)), "needs-login", ["--oauth", "oauth-protected-resource", "fault"]),
+    Broken("401-oauth-fails", at(web(oauth), more=["--oauth", "--token-file", "-"]), "login-fails", ["metadata"]),
     Broken("401-wrong-token", lambda place: (place.setenv("KEY", "s3cret-value-1"), at(
         always("401 Unauthorized", "bad token s3cret-value-1"), more=["--token-env", "KEY"])(place))[1],
         "token-refused", ["401", "token"]),
@@ -359,7 +367,7 @@ def test_a_healthy_program_is_described(capsys: Any) -> None:
     assert [line.partition(":")[0] for line in lines if line[0] != " "][:4] == [
         "command", "program", "handshake", "lists"]
     assert any("echo 1.0 speaks 2026-07-28 over stdio" in line for line in lines)
-    assert any("4 tools, 1 resources" in line for line in lines) and any(line.startswith("start: ") for line in lines)
+    assert any("tools: 4, resources: 1" in line for line in lines) and any(line.startswith("start: ") for line in lines)
 
 
 def test_a_healthy_address_is_described(place: Place, capsys: Any) -> None:
@@ -420,9 +428,9 @@ def test_what_may_make_trouble_elsewhere_is_told(text: str, ids: List[str], word
 
 
 def test_what_it_says_on_stderr_is_shown(place: Place, capsys: Any) -> None:
-    text = "for n in range(5): print('line', n, file=sys.stderr)\nserve()"
+    text = "for n in range(5): print('line', n, file=sys.stderr, flush=True)\nserve()"
     code, out, _ = here(capsys, "doctor", *program(text)(place))
-    assert code == 0 and "stderr: 5 lines, the last ones:\n  line 2\n  line 3\n  line 4\n" in out
+    assert code == 0 and "stderr, the last of 5 lines:\n  line 2\n  line 3\n  line 4\n" in out
 
 
 # --- The command ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import socket
 import stat
 from typing import Any, Callable, Optional, Tuple
 
-from ...errors import AnswerLost, ConnectionLost, HttpStatus, PeerProtocolError, RequestTimeout
+from ...errors import AnswerLost, AuthError, ConnectionLost, HttpStatus, PeerProtocolError, RequestTimeout
 from .causes import LISTS, Symptom
 from .evidence import HTTP, Finding, Patient, SeenExchange
 from .looks import elsewhere, first_words, login, names_in_certificate, speaks_tls
@@ -231,6 +231,10 @@ def _scope_missing(patient: Patient) -> Finding:
     return _of_status(403)(patient) if "insufficient_scope" in challenge else None
 
 
+def _login_fails(patient: Patient) -> Finding:
+    return {"said": patient.said_by(patient.error)} if isinstance(patient.error, AuthError) else None
+
+
 def _wrong_path(patient: Patient) -> Finding:
     found = _of_status(404, 405, 410)(patient)
     if found is None or patient.transport == "http+sse" or _begins_sse(patient):
@@ -277,6 +281,12 @@ def _not_mcp(patient: Patient) -> Finding:
 def _stream_cut(patient: Patient) -> Finding:
     is_it = isinstance(patient.error, AnswerLost) and "cut off" in str(patient.error)
     return {"said": patient.said_by(patient.error)} if is_it and patient.error else None
+
+
+def _silent_path(patient: Patient) -> Finding:
+    found = _silent(patient)
+    other = elsewhere(patient) if found is not None and patient.kind == HTTP else ""
+    return dict(found or {}, path=patient.where.path, other=patient.quote(other)) if other else None
 
 
 def _silent(patient: Patient) -> Finding:
@@ -350,6 +360,10 @@ TABLE: Tuple[Symptom, ...] = (
             "The server does not take the token that it is shown (401{said}).",
             "Get a new one: it may have expired, or be for another server. --oauth logs in, if the server supports "
             "that."),
+    Symptom("login-fails", _login_fails,
+            "Logging in does not succeed: {said}.",
+            "`help(mcp_ref.auth)` has what an authorization server must offer; --client-id names a client that is "
+            "registered there."),
     Symptom("needs-login", _needs_login,
             "The server lets in only who is logged in (401{said}): {where}.",
             "Add --oauth, which opens the browser (Python: auth=OAuth()).{hint}"),
@@ -401,6 +415,9 @@ TABLE: Tuple[Symptom, ...] = (
     Symptom("not-mcp", _not_mcp,
             "What answers at {place} is no MCP server: status {status}, {body}",
             "Look whether the URL is that of an MCP endpoint, often with /mcp at its end."),
+    Symptom("wrong-path", _silent_path,
+            "{path} on {place} takes requests, but answers none: the endpoint is another one.",
+            "{other} answers as an MCP server: give that URL."),
     Symptom("never-answers", _silent,
             "{place} accepts the connection, and answered nothing in {seconds} s.",
             "Look whether it is an MCP server, and whether that hangs: its log, a debugger. --timeout waits longer."),

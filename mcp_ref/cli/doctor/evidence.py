@@ -26,7 +26,9 @@ COMMAND, HTTP, SOCKET = "command", "http", "socket"
 _MOST_EVENTS = 2000
 _QUOTED = 300
 """The characters that are quoted of one line."""
-_OWN_WORDS = re.compile(r"; last stderr lines:.*|[:;] it wants authorization: .*", re.DOTALL)
+_OWN_WORDS = re.compile(
+    r"^cannot start ('[^']*'|\"[^\"]*\"): |; last stderr lines:.*|[:;] it wants authorization: .*|; use era=.*",
+    re.DOTALL)
 """The parts of an error that are told in other words: the server's stderr, and advice for Python programs."""
 
 
@@ -144,6 +146,12 @@ class Patient:
         """The JSON objects of the server that are no requests and no notifications."""
         return [event.message for event in self.events if event.kind == MESSAGE and event.direction == SERVER
                 and isinstance(event.message, dict) and "method" not in event.message]
+
+    @property
+    def requests(self) -> List[Dict[str, Any]]:
+        """The requests of the server."""
+        return [event.message for event in self.events if event.kind == MESSAGE and event.direction == SERVER
+                and isinstance(event.message, dict) and "method" in event.message and "id" in event.message]
 
     @property
     def asked(self) -> List[Dict[str, Any]]:

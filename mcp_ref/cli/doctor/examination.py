@@ -146,7 +146,7 @@ def _shake_hands(patient: Patient) -> str:
 
 def _list(patient: Patient) -> str:
     found = counts(patient)
-    return ", ".join("%d %s" % (number, title) for title, number in found.items()) or "it declares none"
+    return ", ".join("%s: %d" % each for each in found.items()) or "it declares none"
 
 
 def _tried_handshake(patient: Patient) -> str:
@@ -235,13 +235,13 @@ def _tell_health(report: Dict[str, Any], tell: Callable[[str], None]) -> None:
     if "start_milliseconds" in server:
         tell("start: %.0f ms until the first answer" % server["start_milliseconds"])
     if server["stderr"]:
-        tell("stderr: %d lines, the last ones:" % server["stderr_lines"])
+        tell("stderr, the last of %d lines:" % server["stderr_lines"])
         for line in server["stderr"]:
             tell("  " + line)
     for warned in report["warnings"]:
         tell("warning: %s [%s]" % (warned["text"], warned["id"]))
     number = len(report["warnings"])
-    tell("healthy: %s%s" % (server["name"], ", with %d warnings" % number if number else ""))
+    tell("healthy: %s%s" % (server["name"], "; warnings: %d" % number if number else ""))
 
 
 def _tell_cause(cause: Cause, stderr: List[str], tell: Callable[[str], None]) -> None:

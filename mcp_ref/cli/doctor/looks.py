@@ -4,6 +4,7 @@ Each returns what it found, in plain values, and raises nothing: where it finds 
 """
 
 import socket
+from dataclasses import replace
 from typing import Any, Dict, Optional
 
 from ...deadline import clock
@@ -13,6 +14,8 @@ from ...wiretrace import CLIENT, MESSAGE
 from .evidence import Patient, Doubt
 
 _MOST_BYTES = 200
+_PATIENCE = 3.0
+"""The seconds that another path has to answer."""
 _PATHS = ("/mcp", "/sse", "/mcp/", "/")
 """The paths at which servers usually are."""
 
@@ -53,12 +56,13 @@ def answers_at_the_end(patient: Patient) -> bool:
 
 def elsewhere(patient: Patient) -> str:
     """Return the URL of an MCP server at one of the usual paths of the same origin; "" for none."""
+    limits = replace(patient.limits, initialize_timeout=min(_PATIENCE, patient.limits.initialize_timeout))
     for path in _PATHS:
         if path == patient.where.path:
             continue
         url = patient.where._replace(path=path, query="").url
         try:
-            with patient.connect(url):
+            with patient.connect(url, limits=limits):
                 return url
         except HttpStatus as error:
             if error.status == 401:
@@ -121,8 +125,6 @@ def _host_and_port(patient: Patient) -> Any:
 
 def login(patient: Patient, error: HttpStatus) -> Dict[str, str]:
     """Return ``issuer``, the authorization server that the server names, or ``problem``, why there is none."""
-    from dataclasses import replace
-
     from ...auth.challenge import find, parse
     from ...auth.discover import discover
     from ...auth.fetch import Fetcher, Reach

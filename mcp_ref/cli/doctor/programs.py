@@ -110,7 +110,8 @@ _NO_PACKAGE = (r"(npm (?:error|ERR!) (?:code E404|404 .*)|.* was not found in th
                r"|No matching distribution found for .*)")
 _NO_NETWORK = (r"(.*(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|Temporary failure in name resolution"
                r"|Failed to fetch|error sending request).*)")
-_SERVES_HTTP = r"(.*\b(?:running|listening|started|serving|available)\b.{0,60}?https?://\S+)"
+_SERVES_HTTP = (r"(.*\b(?:running|listening|started|serving|available)\b.{0,60}?https?://\S+)"
+                r"|(.*\blistening (?:on|at)\b.*\d{2,5}\b.*|starting .*\bhttp\b.*)")
 _SYNTAX = r"(?:File \"(.+?)\", line (\d+)\n(?:.*\n){0,4}?)?^((?:Syntax|Indentation|Tab)Error\b.*)"
 _VARIABLE = (r"^KeyError: '([A-Z][A-Z0-9_]{2,})'"
              r"|\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b[^\n]{0,60}?(?i:not set|missing|required|undefined|must be|not "
@@ -182,7 +183,10 @@ def _exits_at_once(patient: Patient) -> Finding:
 
 
 def _exits_with_error(patient: Patient) -> Finding:
-    return {"code": patient.exit_code, "last": _last_line(patient)} if _ended(patient) else None
+    if not _ended(patient) or patient.exit_code == 0:
+        return None
+    last = _last_line(patient) if patient.stderr or not patient.noise else patient.quote(patient.noise[-1])
+    return {"code": patient.exit_code, "last": last}
 
 
 # What it wrote on stdout
@@ -197,6 +201,11 @@ def _noise(*patterns: str, also_ended: bool = False) -> Callable[[Patient], Find
         line = next((line for pattern in compiled for line in patient.noise if pattern.search(line)), None)
         return None if line is None else {"line": patient.quote(line), "count": len(patient.noise)}
     return seen
+
+
+def _echoes(patient: Patient) -> Finding:
+    ours = {(asked["method"], asked["id"]) for asked in patient.asked}
+    return {} if any((request.get("method"), request.get("id")) in ours for request in patient.requests) else None
 
 
 def _wrong_id(patient: Patient) -> Finding:
@@ -327,12 +336,18 @@ TABLE: Tuple[Symptom, ...] = (
     Symptom("message-on-lines", _noise(r'^\s*[{[]\s*$', r'^\s+"jsonrpc": ', also_ended=True),
             "The server spreads a message over several lines: {line}",
             "Each message is one line: write JSON without indentation and line breaks."),
+    Symptom("echoes", _echoes,
+            "The program sends back what it is sent.",
+            "It is no MCP server (such as cat, or a terminal): look at the command."),
     Symptom("wrong-id", _wrong_id,
             "The server answers with the id {id}, while our requests have {ours}.",
             "An answer repeats the id of its request as it is, a number as a number: correct that in the server."),
     Symptom("invalid-json", _noise(r"^\s*[{[]", also_ended=True),
             "The server writes a line that is no JSON: {line}",
             "Write messages by a JSON library (json.dumps, JSON.stringify), never by printing an object."),
+    Symptom("exits-with-error", _exits_with_error,
+            "The server ends with code {code}: {last}",
+            _BY_HAND),
     Symptom("stdout-not-protocol", _noise("", also_ended=True),
             "The server writes to stdout what is no message of the protocol, and answers nothing: {line}",
             _TO_STDERR),
@@ -340,9 +355,6 @@ TABLE: Tuple[Symptom, ...] = (
             "The server ends at once with code 0, as if all were done. The last that it wrote on stderr: {last}",
             "Look whether its source starts the server at its end (server.run()), and whether its arguments make it "
             "do something else."),
-    Symptom("exits-with-error", _exits_with_error,
-            "The server ends with code {code}: {last}",
-            _BY_HAND),
     Symptom("answers-late", _answers_late,
             "The server answers after {took} s, and was given {allowed} s.",
             "Give it more time: --timeout {twice} (hosts have settings for that). If the first start downloads "
