@@ -8,7 +8,7 @@ import pytest
 
 from mcp_ref import jsonrpc, messages, methods
 from mcp_ref.cli.copying import parts
-from mcp_ref.cli.learn import facts, pages, words
+from mcp_ref.cli.learn import added, facts, pages, words
 from mcp_ref.cli.learn.entries import example
 from mcp_ref.cli.learn.explain import describe
 from mcp_ref.cli.learn.text import TEXTS as _TEXTS
@@ -58,7 +58,7 @@ def test_the_list_names_everything(capsys):
 def test_a_method_is_what_its_rows_say_in_each_revision(name):
     rows = describe(name)["rows"]
     for there in REVISIONS:
-        row = methods.lookup(name, there)
+        row = facts.method_in(name, there)
         found = [each for each in rows if covers(each["window"], there.name)]
         assert len(found) == (row is not None)
         if row is None:
@@ -66,7 +66,7 @@ def test_a_method_is_what_its_rows_say_in_each_revision(name):
         assert (found[0]["kind"], found[0]["sender"], found[0]["page"]) == (row.kind, row.sender, row.page)
         assert found[0]["params"] == row.params.split(":")[1]
         assert found[0]["result"] == (row.result and row.result.split(":")[1])
-        assert (row.capability or "None") in str(found[0]["capability"])
+        assert (row.capability or row.extension or "None") in str(found[0]["capability"])
 
 
 @pytest.mark.parametrize("name", MESSAGES)
@@ -173,7 +173,9 @@ def test_an_unknown_name_gets_the_nearest(words, hint, capsys):
     ("notifications/tools/list_changed", "tools.listChanged, declared by the server"),
     ("notifications/roots/list_changed", "roots.listChanged, declared by the client"), ("ping", None),
     ("notifications/elicitation/complete", "elicitation.url, declared by the client"),
-    ("tasks/get", "tasks, declared by the receiver"),
+    ("tasks/get", "io.modelcontextprotocol/tasks, declared by the client"),
+    ("tasks/result", "tasks, declared by the receiver"),
+    ("skills/get", "io.modelcontextprotocol/skills, declared by the server"),
 ])
 def test_a_capability_is_told_with_who_declares_it(name, holder):
     assert describe(name)["rows"][-1]["capability"] == holder
@@ -374,8 +376,9 @@ def test_no_word_leads_to_two_topics_and_none_leads_nowhere():
             assert seen.setdefault(words.folded(word), topic) is topic, word
         assert topic.page in pages.newest() and (not topic.heading or topic.heading in pages.headings_of(topic.page))
         for name in topic.see:
-            assert name in EVERYTHING or words.find(name), (topic.word, name)
-    assert set(words.METHODS) == set(facts.method_names())
+            assert name in EVERYTHING or words.find(name) or facts.page_of(name), (topic.word, name)
+    assert {*words.METHODS, *added.METHODS} == set(facts.method_names())
+    assert not set(words.METHODS) & set(added.METHODS)
     assert set(words.FEATURES) == {row.name for row in FEATURES} | set(VALUES)
     assert set(words.VALUE_PAGES) == set(VALUES)
 
@@ -393,7 +396,7 @@ def test_every_method_and_feature_has_an_example_that_the_official_schema_takes(
     """In every revision that has it, and in no other."""
     for name in [*facts.method_names(), *words.FEATURES]:
         found = example(name, there)
-        has = methods.lookup(name, there) if name in words.METHODS else getattr(there, name)
+        has = facts.method_in(name, there) if name in facts.method_names() else getattr(there, name)
         assert (found is None) == (not has), name
         if found is None:
             continue
@@ -402,7 +405,7 @@ def test_every_method_and_feature_has_an_example_that_the_official_schema_takes(
         for message in sent:
             assert not official_schema.violations(message, there.name, found.answers), (name, message)
             assert jsonrpc.parse(json.dumps(message).encode(), there.batching)
-        assert name in words.FEATURES or methods.lookup(name, there).carrier == methods.EMBEDDED or (
+        assert name in words.FEATURES or has.carrier == methods.EMBEDDED or (
             sent[0]["method"] == name)
 
 

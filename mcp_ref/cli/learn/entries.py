@@ -9,6 +9,7 @@ so that members of later revisions are left out. What is no message of JSON-RPC 
 text.
 """
 
+import json
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from ... import jsonrpc, methods
@@ -18,9 +19,9 @@ from ...errors import CODES, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from ...model import alternatives, members
 from ...protocol.envelope import PREFIX, VERSION, fields
 from ...protocol.lifecycle import PHASES, TABLE
-from ...requirements import url
+from ...requirements import EXTENSIONS, requirements, url
 from ...revisions import FEATURES, REVISIONS, VALUES, Revision, revision
-from . import diff, facts, judged, pages, words
+from . import added, diff, facts, judged, pages, words
 
 Entry = Dict[str, Any]
 
@@ -93,7 +94,7 @@ def feature(name: str, among: Sequence[Revision]) -> Optional[Entry]:
 
 def method(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     """Return a method: its rows, their types, a paragraph and an example."""
-    rows = facts.spans(lambda r: methods.lookup(name, r), among)
+    rows = facts.spans(lambda r: facts.method_in(name, r), among)
     if not rows:
         return None
     described = []
@@ -103,7 +104,8 @@ def method(name: str, among: Sequence[Revision]) -> Optional[Entry]:
                               deprecated=None if leaving is None else leaving._asdict()))
     named = [row[part] for row in described for part in ("params", "result", "otherResult")]
     types = [type_(str(each), among) for each in dict.fromkeys(named) if each]
-    return {"kind": "method", "name": name, "text": words.METHODS[name], "rows": described,
+    text = words.METHODS.get(name) or added.METHODS[name]
+    return {"kind": "method", "name": name, "text": text, "rows": described,
             "example": _example(name, among), "url": url(rows[-1].value.page, rows[-1].last),
             "types": [each for each in types if each]}
 
@@ -125,7 +127,37 @@ def type_(name: str, among: Sequence[Revision]) -> Optional[Entry]:
             listed.append({"name": wire, "note": noted.get(wire, ""), "spans": [
                 {"window": _window(span), "type": span.value.type, "required": span.value.required}
                 for span in found_spans]})
-    return dict(found, text=facts.said_of(hint), page=facts.page_in(hint.__doc__ or ""), members=listed)
+    return dict(found, text=facts.said_of(hint), page=facts.page_in(hint.__doc__ or "") or _page_of_extension(name),
+                members=listed)
+
+
+def _page_of_extension(name: str) -> Optional[str]:
+    """The page of the extension that adds a type; None for a type of the specification's own."""
+    page = str(facts.page_of(name)).partition(".")[2]
+    return "%s%s/%s" % (EXTENSIONS, page, page) if page else None
+
+
+def member(name: str, among: Sequence[Revision]) -> Optional[Entry]:
+    """Return a member of messages: the types that have it, what is said of it, an example with one of them."""
+    having = facts.types_with(name)
+    found = [each for each in (type_(type, among) for type in having) if each is not None]
+    if not found:
+        return None
+    rows = [(each["name"], row) for each in found for row in each["members"] if row["name"].lower() == name.lower()]
+    wire = rows[0][1]["name"]
+    kinds = dict.fromkeys(span["type"] for _, row in rows for span in row["spans"])
+    notes = dict.fromkeys(row["note"].rstrip(".") + "." for _, row in rows if row["note"])
+    page = next((each["page"] for each in reversed(found) if each["page"]), None) or "schema.json"
+    uses = [row.name for row in (*methods.METHODS, *methods.EXTENSION_METHODS)
+            if facts.named_in(row).intersection(having)]
+    last = pages.newest().get(page, REVISIONS[-1])
+    shown = [each for each in (_example(use, among) for use in dict.fromkeys((*uses, *added.EXAMPLES))) if each]
+    shown.sort(key=lambda each: '"%s":' % wire not in json.dumps(each["message"]))
+    return {"kind": "topic", "name": wire, "also": [], "page": page, "heading": "", "url": url(page, last),
+            "text": " ".join([
+                "A member, %s, of %s." % (" or ".join(kinds), ", ".join(each for each, _ in rows)), *notes]),
+            "see": list(dict.fromkeys([*(each for each, _ in rows), *uses])), "requirements": 0,
+            "example": shown[0] if uses and shown else None}
 
 
 def _plain_spans(hint: Any, among: Sequence[Revision]) -> List[Dict[str, Any]]:
@@ -178,7 +210,7 @@ def requirement(name: str, among: Sequence[Revision]) -> Optional[Entry]:
 
     A rule of the checker about a definition of the schema, or about an extension, is one, too.
     """
-    row = pages.requirements().get(name) or judged.owned(name)
+    row = requirements().get(name) or judged.owned(name)
     if row is None or not any(each in among for each in row.stated):
         return None
     return dict(pages.as_object(row), **judged.rule_of(name))
@@ -190,8 +222,9 @@ def topic(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     if found is None:
         return None
     last = pages.newest()[found.page]
-    shown = (_example(each, among) for each in found.see if each in words.METHODS or each in words.FEATURES)
-    rows = [row for row in pages.requirements().values()
+    shown = (_example(each, REVISIONS if found.page.startswith(EXTENSIONS) else among) for each in (
+        found.word, *found.see))
+    rows = [row for row in requirements().values()
             if row.page == found.page and found.heading in ("", row.heading)]
     entry = {"kind": "topic", "name": found.word, "also": list(found.also), "text": found.text, "see": list(found.see),
              "page": found.page, "heading": found.heading, "url": url(found.page, last, found.heading),
@@ -205,7 +238,7 @@ def place(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     there = [(page, heading, entry) for page, heading, entry in found if entry is not None]
     if len(there) == 1:
         entry = there[0][2]
-        rows = [pages.requirements()[row["id"]] for row in entry["requirements"]]
+        rows = [requirements()[row["id"]] for row in entry["requirements"]]
         return dict(entry, checked=judged.coverage(rows) if rows else None)
     named = [{"kind": "page", "name": "%s §%s" % (page, heading) if heading else page} for page, heading, _ in there]
     return {"kind": "matches", "name": name, "matches": named} if named else None
@@ -360,9 +393,13 @@ class Example(NamedTuple):
 
 
 def example(name: str, there: Revision) -> Optional[Example]:
-    """Return the example of a method or a feature in a revision; None if that revision does not have it."""
-    if methods.known_since(name):
-        return _sent(name, there, PARAMS.get(name, {}))
+    """Return the example of a method, a feature or a topic in a revision; None if that revision does not have it."""
+    if name in facts.method_names():
+        return _sent(name, there, {**PARAMS, **added.PARAMS}.get(name, {}))
+    if there is REVISIONS[-1] and name in added.EXAMPLES:
+        return _answer(added.EXAMPLES[name][0], there, added.EXAMPLES[name][1])
+    if there is REVISIONS[-1] and name == added.VIEW:
+        return Example(there, None, text=added.VIEW_EXAMPLE)
     shown = SHOWN.get(name)
     if shown is None or not getattr(there, name):
         return None
@@ -391,7 +428,7 @@ def example(name: str, there: Revision) -> Optional[Example]:
 
 def _sent(name: str, there: Revision, params: Dict[str, Any]) -> Optional[Example]:
     """The request or the notification of a method; None if the revision does not have it."""
-    row = methods.lookup(name, there)
+    row = facts.method_in(name, there)
     if row is None:
         return None
     if "protocolVersion" in params:
@@ -412,10 +449,15 @@ def _answer(method: str, there: Revision, result: Dict[str, Any]) -> Example:
 
 def _written(method: str, part: str, value: Dict[str, Any], there: Revision) -> Dict[str, Any]:
     """A value of the newest form, read by its class and written for a revision: what that lacks is left out."""
-    newest = methods.known_since(method)[-1]
-    row = next(row for row in methods.methods(newest) if row.name == method)
+    there_too = methods.lookup(method, there)
+    newest = there if there_too is None else methods.known_since(method)[-1]
+    row = facts.method_in(method, newest)
+    if row is None:
+        raise ValueError("revision %s has no %s" % (newest, method))
     if part == "params" and newest.stateless and row.kind == methods.REQUEST and row.carrier == methods.WIRE:
-        value = dict(value, _meta=dict(fields(newest, {}, _CLIENT), **value.get("_meta", {})))
+        declares = row.extension is not None and row.holder == methods.SENDER
+        needed: Dict[str, Any] = {"extensions": {row.extension: {}}} if declares else {}
+        value = dict(value, _meta=dict(fields(newest, needed, _CLIENT), **value.get("_meta", {})))
     made = decode(methods.params_class(row) if part == "params" else methods.result_class(row), value, newest)
     written = encode(made, there)
     meta = written.get("_meta", {})

@@ -9,9 +9,11 @@ a name           ``tools/call``, ``Tool``, ``-32002``, ``batching``  its row, an
 one of two       ``lifecycle``, ``deprecated``                       a drawing; what is going to leave
 a revision       ``2025-06-18``                                      what it has, what came and what went
 a requirement    ``progress.token-active``                           its row, tests, how `check` decides it
-any other word   ``session``, ``_meta``, ``401``, ``PKCE``           a paragraph, what to explain next
+any other word   ``session``, ``_meta``, ``401``, ``skill://``       a paragraph, what to explain next
 a page           ``basic/lifecycle``, ``lifecycle``                  its requirements, what cites it
 a heading        ``basic/lifecycle §Timeouts``, ``§Timeouts``        the same
+a member         ``pollIntervalMs``                                  the types that have it, an example
+two of these     ``2026-07-28 tasks``                                the word, as this revision has it
 part of a name   ``timeout``, ``progress token``                     the names that have these words
 ===============  ==================================================  =========================================
 
@@ -61,8 +63,8 @@ import argparse
 import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ... import methods
 from ...errors import CODES
+from ...requirements import EXTENSIONS, requirements
 from ...revisions import NAMES, REVISIONS, Revision, revision
 from ..command import Command, Commands
 from ..output import DONE, UsageError, say, say_json
@@ -86,14 +88,15 @@ KINDS: Tuple[Kind, ...] = (
     Kind(lambda name: name == LIFECYCLE, entries.lifecycle),
     Kind(lambda name: name == DEPRECATED, entries.deprecated),
     Kind(lambda name: name.lstrip("-").isdecimal() and int(name) in CODES, entries.code),
-    Kind(lambda name: bool(methods.known_since(name)), entries.method),
+    Kind(lambda name: name in facts.method_names(), entries.method),
     Kind(lambda name: facts.page_of(name) is not None, entries.type_),
     Kind(lambda name: name in entries.feature_names(), entries.feature),
     Kind(lambda name: name in NAMES, entries.revision_),
-    Kind(lambda name: name in pages.requirements(), entries.requirement),
+    Kind(lambda name: name in requirements(), entries.requirement),
     Kind(lambda name: words.find(name) is not None, entries.topic),
     Kind(lambda name: bool(pages.find(name)), entries.place),
     Kind(lambda name: judged.owned(name) is not None, entries.requirement),
+    Kind(lambda name: bool(facts.types_with(name)), entries.member),
 )
 """The kinds of words, in the order in which a word is looked up."""
 
@@ -126,10 +129,14 @@ def describe(name: str, among: Sequence[Revision] = REVISIONS) -> Dict[str, Any]
     """
     for kind in KINDS:
         if kind.knows(name):
-            found = kind.make(name, among)
+            found = kind.make(name, among) or _of_extension(name, among)
             if found is None:
                 raise UsageError("revision %s has no %s" % (among[0], name))
             return found
+    dated = [part for part in name.split() if part in NAMES]
+    if len(dated) == 1 and dated != name.split():
+        rest = " ".join(part for part in name.split() if part != dated[0])
+        return dict(describe(rest, (revision(dated[0]),)), asked=name)
     matches = _matches(name, among)
     if len(matches) == 1:
         return dict(describe(matches[0]["name"], among), asked=name)
@@ -138,12 +145,19 @@ def describe(name: str, among: Sequence[Revision] = REVISIONS) -> Dict[str, Any]
     raise UsageError("nothing is called %r; %s" % (name, _nearest(name)))
 
 
+def _of_extension(name: str, among: Sequence[Revision]) -> Optional[entries.Entry]:
+    """Return the topic of an extension, for a word of an older revision that the newest one has as an extension."""
+    found = words.find(name)
+    fits = found is not None and found.page.startswith(EXTENSIONS) and REVISIONS[-1] in among
+    return entries.topic(name, among) if fits else None
+
+
 def _matches(text: str, among: Sequence[Revision]) -> List[Dict[str, str]]:
     """The names that have all words of a text, each with its kind. Letters, digits and slashes count, in lower case."""
     parts = _folded(text).split()
     if not parts or max(map(len, parts)) < 3:
         return []
-    rows = [row for row in pages.requirements().values() if any(each in among for each in row.stated)]
+    rows = [row for row in requirements().values() if any(each in among for each in row.stated)]
     sought = [(kind, name, name) for kind, names in _names(among).items() for name in names]
     sought += [("heading", where, where) for where in dict.fromkeys(row.where for row in rows if row.heading)]
     sought += [("requirement", row.id, "%s %s" % (row.id, row.where)) for row in rows]
@@ -161,7 +175,7 @@ def _nearest(name: str) -> str:
 
     every = [each for names in _names(REVISIONS).values() for each in names]
     every += [word for topic in words.TOPICS for word in (topic.word, *topic.also)]
-    every += pages.requirements()
+    every += requirements()
     by_lower = {each.lower(): each for each in reversed(every)}
     close = [by_lower[each] for each in get_close_matches(name.lower(), by_lower, 3, 0.6)]
     return "did you mean %s?" % " or ".join(close) if close else "explain --list shows all names"
@@ -171,7 +185,7 @@ def _names(among: Sequence[Revision]) -> Dict[str, List[str]]:
     """The names of the tables, by the kind of each."""
     tables = ((LIFECYCLE, entries.lifecycle), (DEPRECATED, entries.deprecated))
     return {
-        "method": [name for name in facts.method_names() if any(methods.lookup(name, r) for r in among)],
+        "method": [name for name in facts.method_names() if any(facts.method_in(name, r) for r in among)],
         "type": [name for name in facts.type_names() if any(facts.exists(facts.type_named(name), r) for r in among)],
         "code": [str(code) for code in CODES if any(code in facts.codes_in(r) for r in among)],
         "feature": [name for name in entries.feature_names() if any(getattr(r, name) for r in among)],

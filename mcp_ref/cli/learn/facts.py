@@ -5,12 +5,15 @@ by revision, and runs of equal answers become windows.
 """
 
 import re
-from typing import Any, Callable, Dict, Iterator, List, Literal, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Any, Callable, Dict, FrozenSet, Iterator, List, Literal, NamedTuple, Optional, Sequence, Set, Tuple, Union,
+)
 
 from ... import messages, methods
 from ...errors import CODES, Code
 from ...model import Model, alternatives, members
 from ...revisions import FEATURES, REVISIONS, VALUES, Feature, Revision
+from . import added
 
 _PLAIN: Dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any",
                           type(None): "null"}
@@ -56,7 +59,8 @@ def spans(ask: Callable[[Revision], Any], among: Sequence[Revision] = REVISIONS)
 
 def page_of(name: str) -> Optional[str]:
     """Return the page of `mcp_ref.messages` that defines a type; None for a name that no page defines."""
-    return next((page for page, names in messages.PAGES.items() if name in names), None)
+    found = (page for pages in (messages.PAGES, added.TYPES) for page, names in pages.items() if name in names)
+    return next(found, None)
 
 
 def type_names() -> List[str]:
@@ -163,12 +167,25 @@ def said_of(cls: Any) -> str:
     return _CITATION.sub("", " ".join((cls.__doc__ or "").split())).strip()
 
 
+def types_with(wire: str) -> List[str]:
+    """Return the names of the types that have a member of this name on the wire, upper and lower case alike."""
+    every = [*type_names(), *(name for names in added.TYPES.values() for name in names)]
+    return [name for name in every if is_message(type_named(name))
+            and any(m.wire.lower() == wire.lower() for m in members(type_named(name)))]
+
+
 # Methods
 
 
 def method_names() -> List[str]:
-    """Return the names of all methods of all revisions, in the order of the table."""
-    return list(dict.fromkeys(row.name for row in methods.METHODS))
+    """Return the names of all methods of all revisions and of the extensions, in the order of the tables."""
+    return list(dict.fromkeys(row.name for row in (*methods.METHODS, *methods.EXTENSION_METHODS)))
+
+
+def method_in(name: str, revision: Revision) -> Optional[methods.Method]:
+    """Return the row of a method in a revision, or that of an extension; None if it has none."""
+    return methods.lookup(name, revision) or next((
+        row for row in methods.EXTENSION_METHODS if row.name == name and revision.has(row.since, row.until)), None)
 
 
 def parties(row: methods.Method) -> str:
@@ -179,9 +196,8 @@ def parties(row: methods.Method) -> str:
 
 def capability(row: methods.Method) -> Optional[str]:
     """Return the capability that a method needs and the side that declares it, in words; None if it needs none."""
-    if row.capability is None:
-        return None
-    return "%s, declared by the %s" % (row.capability, _holder(row))
+    needed = row.capability or row.extension
+    return needed and "%s, declared by the %s" % (needed, _holder(row))
 
 
 def _holder(row: methods.Method) -> str:
@@ -210,6 +226,21 @@ def traits(row: methods.Method) -> Dict[str, Optional[str]]:
         "page": row.page,
         "deprecated": row.deprecated,
     }
+
+
+def named_in(row: methods.Method) -> FrozenSet[str]:
+    """Return the names of the types in params and result of a method, with those of their members."""
+    found: Set[str] = set()
+    for path in filter(None, (row.params, row.result)):
+        for part in alternatives(methods.load(path)):
+            last = next((each for each in reversed(REVISIONS) if exists(part, each)), REVISIONS[-1])
+            found.update((str(getattr(part, "__name__", part)), str(name_in(path))))
+            for shape in shapes(part, last).values() if is_message(part) else ():
+                found.update(_NAME.findall(shape.type))
+    return frozenset(found)
+
+
+_NAME = re.compile(r"[A-Z]\w+")
 
 
 # Codes and features

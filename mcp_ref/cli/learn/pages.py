@@ -21,6 +21,7 @@ from ...requirements import EXTENSIONS, Requirement, covers, url
 from ...requirements import requirements as every_requirement
 from ...revisions import LATEST, Revision, revision
 from ..copying.parts import files, package_name
+from . import added
 
 # Citations and readings in the sources
 
@@ -185,7 +186,7 @@ def requirements() -> Dict[str, Requirement]:
 def newest() -> Dict[str, Revision]:
     """Return the pages that the table or a citation names, each with the newest revision that is known to have it."""
     found: Dict[str, Revision] = {}
-    named = [(row.page, row.stated[-1]) for row in requirements().values()]
+    named = [(row.page, row.stated[-1]) for row in every_requirement().values()]
     named += [(cited.page, _last(cited.window)) for cited in citations()]
     for page, there in named:
         if page not in found or found[page].rank < there.rank:
@@ -200,7 +201,8 @@ def _last(window: str) -> Revision:
 
 def headings_of(page: str) -> List[str]:
     """Return the headings of a page that the table or a citation names, in that order, each in its longest form."""
-    found = [row.heading for row in requirements().values() if row.page == page]
+    found = [row.heading for row in every_requirement().values() if row.page == page]
+    found += added.HEADINGS.get(page, ())
     found += [plain(cited.heading) for cited in citations() if cited.page == page]
     return [each for each in dict.fromkeys(found) if each
             and not any(other != each and _ends(other, each) for other in found)]
@@ -263,15 +265,17 @@ def as_object(row: Requirement) -> Dict[str, Any]:
 
 def place_object(page: str, heading: str, among: Sequence[Revision]) -> Optional[Dict[str, Any]]:
     """Return a page or a heading of it as `explain` has it; None if no revision among these is known to have it."""
-    stated = [row for row in requirements().values() if any(each in among for each in row.stated)]
+    stated = [row for row in every_requirement().values() if any(each in among for each in row.stated)]
     rows = [row for row in stated if row.page == page and (not heading or _ends(heading, row.heading))]
-    if not rows:  # a page of older revisions: the table has the page on which the heading stands now
+    if not rows and not page.startswith(EXTENSIONS):
+        # a page of older revisions: the table has the page on which the heading stands now
         rows = [row for row in stated if heading and row.heading == heading
                 and row.stated[0].rank <= newest()[page].rank]
     cited = [each for each in citations() if each.page == page and (not heading or _ends(heading, plain(each.heading)))
              and any(covers(each.window, there) for there in among)]
     known = {there for row in rows for there in row.stated if there in among}
     known.update(there for each in cited for there in among if covers(each.window, there))
+    known.update(there for there in among if there is LATEST and heading in added.HEADINGS.get(page, ()))
     if not known:
         return None
     last = max((there for there in known if there.rank <= newest()[page].rank), key=lambda there: there.rank,

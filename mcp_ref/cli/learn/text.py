@@ -182,7 +182,7 @@ def _method(found: Dict[str, Any]) -> List[str]:
 
 
 def _sender(name: str, row: Dict[str, Any]) -> str:
-    there = methods.lookup(name, revision(row["window"][0]))
+    there = facts.method_in(name, revision(row["window"][0]))
     return facts.parties(there) if there else row["sender"]
 
 
@@ -305,7 +305,7 @@ def _page(found: Dict[str, Any]) -> List[str]:
 def _topic(found: Dict[str, Any]) -> List[str]:
     where = "%s §%s" % (found["page"], found["heading"]) if found["heading"] else found["page"]
     lines = [found["name"] + "  topic"] + _paragraph(found["text"])
-    lines += ["  see         " + ", ".join(found["see"])] if found["see"] else []
+    lines += textwrap.wrap(", ".join(found["see"]), _WIDTH, initial_indent="  see         ", subsequent_indent=" " * 14)
     stated = "  (%d requirements: explain \"%s\")" % (found["requirements"], where) if found["requirements"] else ""
     lines += ["  page        %s%s" % (where, stated), "  read it at  %s" % found["url"]]
     return lines + _example(found)

@@ -7,6 +7,7 @@ page. Tests hold that nothing here names what is not there.
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
+from .added import METHODS as METHODS_ADDED
 
 METHODS: Dict[str, str] = {
     "initialize":
@@ -84,7 +85,8 @@ METHODS: Dict[str, str] = {
     "notifications/elicitation/complete":
         "The user is done at a page of URL mode; the client may repeat the request that needed it.",
     "tasks/get":
-        "The requestor asks for the state of a task: working, input_required, completed, failed or cancelled.",
+        "The requestor asks for the state of a task: working, input_required, completed, failed or cancelled. In the "
+        "extension of 2026-07-28 the state of a task that has ended has its result or its error, too.",
     "tasks/result": "The requestor asks for the result of a task, and waits for it.",
     "tasks/list": "The requestor asks for its tasks, page by page.",
     "tasks/cancel": "The requestor has a task cancelled that has not ended.",
@@ -140,7 +142,7 @@ FEATURES: Dict[str, str] = {
     "sampling_tools": "A sampling request may offer tools to the model.",
     "sampling_context_capability": "includeContext other than none needs the capability sampling.context.",
     "tasks": "A request may run as a task: its answer is a task, whose state and result are asked for later. Since "
-        "2026-07-28 an extension takes its place.",
+        "2026-07-28 an extension takes its place: io.modelcontextprotocol/tasks.",
     "pkce_announced":
         "A client asks an authorization server for a code only if its metadata announce PKCE "
         "(code_challenge_methods_supported).",
@@ -174,6 +176,7 @@ class Topic(NamedTuple):
 _HTTP = "basic/transports/streamable-http"
 _OLD_HTTP = "basic/transports"
 _AUTH = "basic/authorization/index"
+_TASKS, _SKILLS, _APPS = "extensions/tasks/tasks", "extensions/skills/skills", "extensions/apps/apps"
 
 TOPICS: Tuple[Topic, ...] = (
     # The conversation
@@ -233,7 +236,8 @@ TOPICS: Tuple[Topic, ...] = (
           ("meta",), ("meta_key_rules", "RequestMetaObject", "trace_context")),
     Topic("extension", "What two sides agree on beyond the specification, under a name with a prefix, in capabilities. "
           "Other methods, too, need a prefix of their own.", "basic/versioning", "Extension Negotiation",
-          ("extensions", "experimental", "vendor"), ("ClientCapabilities", "ServerCapabilities")),
+          ("extensions", "experimental", "vendor"),
+          ("ClientCapabilities", "ServerCapabilities", "tasks extension", "skills extension", "mcp apps")),
     Topic("host", "The program of the user: it starts clients, keeps servers apart, and asks the user before a server "
           "gets or does something.", "architecture/index", "", ("architecture", "consent"), ("lifecycle",)),
     Topic("server", "A program that offers tools, resources and prompts to clients. It runs as a child process of the "
@@ -316,7 +320,7 @@ TOPICS: Tuple[Topic, ...] = (
           "",
           ("request state",), ("InputRequiredResult",)),
     Topic("task", FEATURES["tasks"], "basic/utilities/tasks", "", ("task id", "taskid"),
-          ("tasks", "tasks/get", "tasks/result", "Task")),
+          ("tasks", "tasks/get", "tasks/result", "Task", "tasks extension")),
     # Transports
     Topic("stdio", "The client starts the server and writes to its standard input; the server answers on its standard "
           "output. One message of JSON a line, in UTF-8. Standard error is for logs.", "basic/transports/stdio", "",
@@ -386,13 +390,82 @@ TOPICS: Tuple[Topic, ...] = (
           _AUTH, "", ("rfc 8707", "canonical uri"), ()),
     Topic("issuer", "The name of an authorization server; answers that come from another one are refused.", _AUTH, "",
           ("iss", "mix-up"), ()),
+    # Extensions
+    Topic("tasks extension", "io.modelcontextprotocol/tasks, of 2026-07-28: a server answers a call of a tool by a "
+          "task in place of the result (resultType task), if the client has declared the extension in that request. "
+          "The client asks for the state (tasks/get), answers questions (tasks/update), or ends it (tasks/cancel).",
+          _TASKS, "",
+          ("io.modelcontextprotocol/tasks", "tasks", "tasks-ext", "ext-tasks", "resulttype task", "createtask",
+           "taskcreatedresult", "tasksextensioncapability", "asynchronous", "long-running", "polling", "poll"),
+          ("tasks/get", "tasks/update", "tasks/cancel", "notifications/tasks", "TaskCreated", "DetailedTask")),
+    Topic("task status", "working, input_required, and one of three that are final: completed (the result is in the "
+          "state, also that of a tool that has failed), failed (the request ended in a JSON-RPC error, which is in the "
+          "state), cancelled.", _TASKS, "Task Status",
+          ("working", "completed", "failed", "statusmessage", "terminal", "task state"),
+          ("tasks/get", "TaskState", "tasks extension")),
+    Topic("task questions", "A task that wants input has its open questions in its state (inputRequests), each under a "
+          "key that stands for it as long as the task lives; the client answers by tasks/update (inputResponses).",
+          _TASKS, "Task Update Requests",
+          ("task inputrequests", "task inputresponses", "updatetaskrequest", "updatetaskresult", "task input"),
+          ("tasks/update", "tasks/get", "UpdateTaskParams", "InputRequiredTask", "mrtr")),
+    Topic("task notifications", METHODS_ADDED["notifications/tasks"], _TASKS, "Task Status Notifications",
+          ("taskids", "taskstatusnotification", "tasksubscriptionnotifications",
+           "tasksubscriptionacknowledgednotifications"),
+          ("notifications/tasks", "subscriptions/listen", "TaskSubscriptionFilter")),
+    Topic("skills extension", "io.modelcontextprotocol/skills, of 2026-07-28: a server offers skills, folders of "
+          "instructions for a model, as resources. A client lists them, lets the model see name and description, and "
+          "reads SKILL.md and other files when the skill is used.", _SKILLS, "",
+          ("io.modelcontextprotocol/skills", "skills", "skill", "ext-skills", "agent skills"),
+          ("skills/list", "skills/get", "resources/directory/read", "skill://", "skill.md", "Skill")),
+    Topic("skill://", "The scheme of the URIs of skills: skill://NAME/SKILL.md is the file that a skill begins with, "
+          "and its other files are below the same directory. Other schemes may be used, too.", _SKILLS, "",
+          ("skill uri", "skill uris"), ("skills extension", "resources/read")),
+    Topic("skill.md", "The file that a skill begins with: frontmatter in YAML (name, description, perhaps license and "
+          "metadata), and instructions in Markdown. The directory has the name of the skill.", _SKILLS, "Frontmatter",
+          ("frontmatter", "front matter", "skill file", "license", "metadata of a skill"),
+          ("SkillFrontmatter", "skills/get", "skills extension")),
+    Topic("digest", "sha256: and 64 hexadecimal digits, over the bytes of a file of a skill. A host that has read a "
+          "file compares them; a skill whose files change has dynamic in place of its list of files.", _SKILLS,
+          "Integrity and Verification", ("sha256", "integrity", "dynamic"),
+          ("SkillResource", "Skill", "skills extension", "skills/get")),
+    Topic("directoryread", METHODS_ADDED["resources/directory/read"], _SKILLS, "Reading Directories",
+          ("directory read", "directory", "inode/directory"), ("resources/directory/read", "skills extension")),
+    Topic("mcp apps", "io.modelcontextprotocol/ui: a tool names a page (a resource ui://...) that the host shows "
+          "beside the tool's result, in a frame apart. The page, the view, speaks JSON-RPC with the host, never with "
+          "the server itself. A client declares the extension with the media types that it shows.", _APPS, "",
+          ("io.modelcontextprotocol/ui", "apps", "app", "ui", "mcp-ui", "ext-apps", "sep-1865", "mimetypes",
+           "text/html;profile=mcp-app", "ui extension"),
+          ("ui://", "resourceuri", "ui/initialize", "tools/list", "resources/read")),
+    Topic("ui://", "The scheme of the pages of apps: resources of type text/html;profile=mcp-app. What _meta.ui of "
+          "their contents asks for (csp, permissions, domain, prefersBorder) the host may give; without csp a page "
+          "loads nothing from elsewhere.", _APPS, "UI Resource Format",
+          ("ui resource", "csp", "content security policy", "permissions", "domain", "prefersborder", "connectdomains",
+           "resourcedomains", "framedomains", "baseuridomains", "sandbox", "sandboxing"),
+          ("mcp apps", "resources/read", "resourceuri")),
+    Topic("resourceuri", "_meta.ui of a tool: resourceUri is the page that shows its results, visibility says who may "
+          "call it: the model, the app, or both (if it is left out). A host does not offer its model a tool for the "
+          "app alone.", _APPS, "Resource Discovery",
+          ("visibility", "ui/resourceuri", "app-only tool", "_meta.ui"), ("mcp apps", "ui://", "tools/list")),
+    Topic("ui/initialize", "The first message of a view to its host: it says what it can do, and gets the host's "
+          "capabilities and context (theme, size, display mode, locale). Then come ui/notifications/tool-input and "
+          "tool-result; the view may ask for ui/open-link, ui/message, ui/update-model-context and "
+          "ui/request-display-mode, and call tools of its server through the host.", _APPS,
+          "MCP Apps Specific Messages",
+          ("view", "host context", "hostcontext", "displaymode", "display mode", "containerdimensions", "theme",
+           "availabledisplaymodes", "toolinfo", "postmessage", "iframe", "sandbox proxy"),
+          ("mcp apps", "ui://")),
 )
 """The topics in the order of the specification. `find` looks a word up."""
 
 
 def find(word: str) -> Optional[Topic]:
-    """Return the topic of a word; upper and lower case, hyphens and blanks are alike. None if no topic has it."""
-    return _BY_WORD.get(folded(word))
+    """Return the topic of a word; upper and lower case, hyphens and blanks are alike. None if no topic has it.
+
+    A word that begins as those of an extension do, such as a URI, is one of its topic.
+    """
+    found = folded(word)
+    begun = (_BY_WORD[topic] for start, topic in _BEGINNINGS if found.startswith(start))
+    return _BY_WORD.get(found) or next(begun, None)
 
 
 def folded(word: str) -> str:
@@ -400,4 +473,6 @@ def folded(word: str) -> str:
     return " ".join(word.lower().replace("-", " ").split()) or word
 
 
+_BEGINNINGS = (("ui://", "ui://"), ("skill://", "skill://"), ("ui/", "ui/initialize"), ("mcpuitool", "resourceuri"),
+               ("mcpuiresource", "ui://"), ("mcpuihost", "ui/initialize"), ("mcpui", "mcp apps"))
 _BY_WORD: Dict[str, Topic] = {folded(word): topic for topic in TOPICS for word in (topic.word, *topic.also)}
