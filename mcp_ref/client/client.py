@@ -271,20 +271,24 @@ class Client(Calls):
 
     def close(self) -> None:
         """End the connection and, if there is one, the child process. From any thread, any number of times."""
+        self.hang_up()
+        if self._connection is not None:
+            self._connection.wait_closed(self.limits.shutdown_grace + self.limits.terminate_grace + 1.0)
+        if self._listening is not None:
+            self._listening.wait_closed(self.limits.shutdown_grace)
+
+    def hang_up(self) -> None:
+        """Do as `close`, without waiting for what runs in this process."""
         # In this order: from `_closing` on nothing is begun anew; then the callbacks and the thread that could begin
         # something end; then the connections. `_opening` may be one that `_connection` is not yet.
         self._closing.set()
         self.questions.cancel_all("the client was closed")
-        listening = self._listening
-        if listening is not None:
-            listening.close()
+        if self._listening is not None:
+            self._listening.close()
         if self._opening is not None:
             self._opening.close()
         if self._connection is not None:
             self._connection.close()
-            self._connection.wait_closed(self.limits.shutdown_grace + self.limits.terminate_grace + 1.0)
-        if listening is not None:
-            listening.wait_closed(self.limits.shutdown_grace)
 
     def __enter__(self: Self) -> Self:
         return self

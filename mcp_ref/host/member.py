@@ -241,7 +241,7 @@ class Member:
             first, self._closing = not self._closing, True
             transport, opened = self._transport, self._opened
         if opened:
-            self._client.connection.close()
+            self._client.hang_up()
         elif transport is not None:
             transport.close()
         return first

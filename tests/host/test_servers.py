@@ -336,6 +336,16 @@ def test_closing_while_a_server_is_opened_ends_the_opening():
     assert peer.ended() and host.clients == {}
 
 
+def test_closing_says_nothing_about_streams_that_end_with_it(caplog):
+    host = Host(policy=Policy(tool_call=allow))
+    host.connect("a", adding(), era="modern")
+    listening = host.clients["a"].listening
+    eventually(lambda: listening.agreed.features)
+    host.close()
+    assert not listening.agreed.features
+    assert not [record.getMessage() for record in caplog.records if record.levelname != "INFO"]
+
+
 def test_closing_frees_who_waits_for_an_answer():
     host = Host(policy=Policy(tool_call=allow))
     peer = scripted(host, "a", tools=[tool("t")])
