@@ -69,6 +69,12 @@ def test_a_call_begins_a_task_and_shows_it(served, capsys):
     assert (code, out, err) == (0, ID + " working\n", "")
     code, out, err = here(capsys, "call", "--task", "--json", child(kept("working", "half")), "t")
     assert code == 0 and json.loads(out) == kept("working", "half")
+    assert "the server ends with this command, and the task with it: leave out --task" in err
+
+
+def test_a_call_that_waits_shows_the_messages_of_its_task(served, capsys):
+    code, out, err = here(capsys, "call", served(working("one"), working("two"), completed("yes")), "t")
+    assert (code, out, err) == (0, "yes\n", "... one\n... two\n")
 
 
 def test_a_call_that_is_answered_at_once_shows_its_result(capsys):
@@ -128,7 +134,7 @@ def test_what_goes_wrong_is_said(served, capsys):
     code, out, err = here(capsys, "tasks", "wait", "--timeout=0.05", served(working()), ID)
     assert code == 1 and "task %s is working still" % ID in one_line_of(err)
     code, out, err = here(capsys, "tasks", "list", served(working()))
-    assert code == 1 and "2026-07-28 has no request tasks/list" in one_line_of(err)
+    assert code == 1 and "2026-07-28 has no list of tasks: keep the ids that call --task shows" in one_line_of(err)
     failed = state("failed", ttlMs=1, error={"code": -32050, "message": "quota"})
     code, out, err = here(capsys, "tasks", "result", "--json", served(failed), ID)
     assert code == 1 and json.loads(out)["error"]["code"] == -32050

@@ -260,8 +260,8 @@ def _ping(options: Any) -> int:
 
 
 def _progress(value: float, total: Optional[float], message: Optional[str]) -> None:
-    share = "%g/%g" % (value, total) if total is not None else "%g" % value
-    note(one_line("... %s %s" % (share, message or "")))
+    share = "%g/%g " % (value, total) if total is not None else "" if message else "%g" % value
+    note(one_line("... %s%s" % (share, message or "")))
 
 
 # Options

@@ -19,6 +19,7 @@ servers that stay.
 import argparse
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
+from ...client.connecting import is_command
 from ...codec import encode
 from ...errors import LocalProtocolError, PeerError, PeerProtocolError, RequestTimeout
 from ..command import Command, Commands
@@ -35,6 +36,9 @@ def begin(options: Any, client: "Client", arguments: Dict[str, Any]) -> int:
     """Call a tool as a task, for ``call --task``. A server may answer at once all the same."""
     task = options.asking.attempt(client, lambda: client.start_tool(options.name, arguments))
     if task.id is not None:
+        if is_command(options.server) and not task.done:
+            note("the server ends with this command, and the task with it: leave out --task to wait for the result, or"
+                 " start the server by itself (python3 -m mcp_ref run FILE --http 127.0.0.1:8000) and give its URL")
         return _show(options, task)
     note("answered at once, without a task")
     return _show_result(options, client, task)
@@ -53,6 +57,10 @@ def _tasks(options: Any) -> int:
 
 
 def _list(options: Any, client: "Client") -> int:
+    if client.revision.stateless:
+        raise LocalProtocolError("revision %s has no list of tasks: keep the ids that call --task shows, and ask with"
+                                 " tasks get SERVER ID; --era legacy asks the server for those of 2025-11-25" % (
+                                     client.revision,))
     found: "List[Task]" = []
     cursor: Optional[str] = None
     for _ in range(client.limits.max_pages):

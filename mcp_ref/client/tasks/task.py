@@ -137,10 +137,16 @@ class ToolTask:
         true ``is_error``.
 
         Raises `RequestTimeout` after ``timeout`` seconds, and the task goes on; `PeerError` for a call that ended in an
-        error, `RequestCancelled` for a task that was cancelled.
+        error, `RequestCancelled` for a task that was cancelled; with ``rounds="manual"`` `LocalProtocolError` while a
+        question is open.
         """
-        if not self.wait(timeout) or not self._is_over():
+        if not self.wait(timeout):
             raise RequestTimeout("task %s is %s still" % (shown(self.id or ""), self.status))
+        if not self._is_over():
+            asked = ("%s (%s: %.200s)" % (shown(key), each.get("method"), (each.get("params") or {}).get("message", ""))
+                     for key, each in self.questions.items())
+            raise LocalProtocolError("task %s has no result before these questions are answered, by answer({key: ...})"
+                                     ": %s" % (shown(self.id or ""), ", ".join(asked)))
         return self.checked(self._settled())
 
     def checked(self, result: Dict[str, Any]) -> "CallToolResult":

@@ -408,6 +408,8 @@ def test_the_caller_may_answer_by_himself():
         assert task.wait(PATIENCE) and not task.done and sorted(task.questions) == ["a", "b"]
         with pytest.raises(LocalProtocolError, match="no open question c; it has a, b"):
             task.answer({"c": NAMED})
+        with pytest.raises(LocalProtocolError, match=r"no result before .*: a \(elicitation/create: Who"):
+            task.result(PATIENCE)
         task.answer({"a": NAMED})
         assert list(task.questions) == ["b"] and task.refresh().wait(PATIENCE) and list(task.questions) == ["b"]
         with pytest.raises(LocalProtocolError):
