@@ -115,6 +115,7 @@ class StatelessTask(ToolTask):
                 stream, self._stream = self._stream, None
             if stream is not None:
                 stream.close()
+                self._untold()
 
     def _pause(self, seconds: float, until: Deadline) -> None:
         left = until.left()
@@ -136,8 +137,9 @@ class StatelessTask(ToolTask):
         stream.open()
 
     def _untold(self) -> None:
-        """Look when it is time for those who are told nothing: the stream has ended. Called on the reader."""
+        """Look when it is time for those who are told nothing: the stream has ended. Also called on the reader."""
         with self._lock:
+            self._silent = 0
             self._due = min(self._due, self._known_at + super()._interval())
         self._wake.set()
 

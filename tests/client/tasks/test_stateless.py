@@ -569,6 +569,18 @@ def test_a_stream_that_ends_is_not_waited_for(monkeypatch):
         assert waiter.get() == "yes" and scene.asked.count("subscriptions/listen") == 1
 
 
+def test_between_two_waits_nothing_is_told():
+    """So the next wait does not rely on the stream, which has ended with the one before."""
+    with Telling([working(**HOUR)], [ID], working(**HOUR)) as scene:
+        task = scene.client.start_tool("t", rounds="manual")
+        waiter = in_thread(task.wait)
+        eventually(task._is_told)
+        task._silent = 5
+        scene.tell("notifications/tasks", scene.on_stream(asking("a", **HOUR)))
+        assert waiter.get() is True and task.questions and not task._is_told()
+        assert task._due - deadline.clock() < 3601
+
+
 def test_nobody_is_told_who_looks_soon_or_waits_for_a_moment():
     with Telling([working(), completed()], [ID], working(**HOUR)) as scene:
         assert not scene.client.start_tool("t").wait(0.01)
