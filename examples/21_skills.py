@@ -63,7 +63,7 @@ def main() -> None:
             Server("papers").skills(place)
             raise SystemExit("front matter with an alias was read")
         except BadSkill as error:
-            print("refused: line 2" if "line 2: aliases" in str(error) else error)
+            print("refused:", str(error).rpartition("SKILL.md: ")[2])
 
 
 if __name__ == "__main__":

@@ -117,7 +117,11 @@ class Registration(Role):
         return self._features["tasks"]
 
     def _bind(self, tasks: "Tasks") -> None:
-        """Have these tasks, and declare them."""
+        """Have these tasks, and declare them. Raises TypeError for what are none."""
+        from ..tasks.engine import Tasks
+
+        if not isinstance(tasks, Tasks):
+            raise TypeError("tasks is an object of Tasks, such as Tasks(ttl=3600), got %.80r" % (tasks,))
         tasks.bind(self)  # type: ignore[arg-type]  # a `Registration` is a server
         self.declare("tasks", tasks, tasks.extension)
 

@@ -1,7 +1,7 @@
 """The stores of tasks, and the test of their contract, which has to see each way of breaking it."""
 import pytest
 
-from mcp_ref.server import SqliteStore, Tasks
+from mcp_ref.server import Server, SqliteStore, Tasks
 from mcp_ref.stores import contract, sqlite
 from mcp_ref.stores.tasks import MemoryTasks, TaskRecord, TaskRoom
 from tests.support.http_exchange import Web
@@ -208,3 +208,8 @@ def test_tasks_that_could_not_be_kept_are_refused_where_they_are_made(options, e
     with pytest.raises((TypeError, ValueError), match=error):
         Tasks(**options)
     assert Tasks(ttl=None).ttl is None and Tasks(ttl=1, poll=0.5).ttl == 1
+
+
+def test_what_are_no_tasks_is_said_when_a_server_is_made():
+    with pytest.raises(TypeError, match=r"tasks is an object of Tasks, such as Tasks\(ttl=3600\), got True"):
+        Server("x", tasks=True)
