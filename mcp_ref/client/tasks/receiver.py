@@ -28,7 +28,7 @@ for, up to ``max_task_ttl``, or TTL seconds; up to ``max_running_tasks`` callbac
 import secrets
 import threading
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -173,7 +173,8 @@ class ReceivedTasks:
     def _announced(self, task: ReceivedTask, context: Context) -> None:
         """Begin a task once the server has been sent it; without that it would never learn of the task."""
         if context.incoming.cancelled:
-            self.cancel(task)
+            with suppress(RpcError):  # the server has found it in the list, and was faster
+                self.cancel(task)
             return
         self._connection.outbox.flush_soon()  # the callback may run on this thread
         with self.lock:
@@ -265,10 +266,8 @@ class ReceivedTasks:
             return
         task.log(task.status)
         self._complete(task, waiting)
-        try:
+        with suppress(McpError):  # the connection may have ended
             self._connection.notify(TASK_STATUS, state)
-        except McpError:  # the connection has ended
-            pass
 
     def _settle(
         self, task: ReceivedTask, answer: Union[Dict[str, Any], RpcError], size: int = 0

@@ -229,6 +229,31 @@ def test_a_request_that_is_cancelled_before_it_is_a_task_becomes_none(monkeypatc
         assert not scene.contexts and not scene.answered(id)
 
 
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_task_that_is_cancelled_before_it_was_announced_never_begins(monkeypatch, given_up):
+    gate, create = Gate(), receiver.ReceivedTasks.create
+
+    def slow(self, *arguments):
+        made = create(self, *arguments)
+        gate.hold()
+        return made
+
+    monkeypatch.setattr(receiver.ReceivedTasks, "create", slow)
+    with Asking() as scene:
+        request = scene.send("sampling/createMessage", dict(SAMPLE, task={}))
+        gate.entered()
+        id = scene.call("tasks/list")["result"]["tasks"][0]["taskId"]
+        assert scene.get(id, "tasks/cancel")["result"]["status"] == "cancelled"
+        if given_up:
+            scene.tell("notifications/cancelled", {"requestId": request})
+        gate.open()
+        if not given_up:
+            assert scene.answer(request)["result"]["task"]["status"] == "working"
+        eventually(lambda: scene.client.connection.inflight.wait_empty(0))
+        assert scene.get(id)["result"]["status"] == "cancelled" and not scene.contexts
+        assert scene.count("handler errors") == 0
+
+
 @pytest.mark.spec("tasks.status-notification-no-metadata", "tasks.terminal-final")
 def test_the_end_is_announced():
     with Asking() as scene:
