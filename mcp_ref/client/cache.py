@@ -55,7 +55,10 @@ from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, List, Mapping
 from .. import deadline
 from ..jsontext import dumps
 from ..limits import DEFAULT, Limits
-from ..methods import DISCOVER, READ_RESOURCE, RESOURCE_UPDATED
+from ..methods import (
+    DISCOVER, LIST_CHANGED, LIST_PROMPTS, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, LIST_TOOLS, READ_RESOURCE,
+    RESOURCE_UPDATED,
+)
 from ..options import spelt
 from ..protocol.caching import PRIVATE, PUBLIC, Hints, Key
 from ..protocol.capabilities import has
@@ -79,11 +82,11 @@ class ListRow(NamedTuple):
 
 
 LISTS: Dict[str, ListRow] = {
-    "tools": ListRow("tools/list", "tools.listChanged", "notifications/tools/list_changed", "name"),
-    "resources": ListRow("resources/list", "resources.listChanged", "notifications/resources/list_changed", "uri"),
-    "resource_templates": ListRow("resources/templates/list", "resources.listChanged",
-                                  "notifications/resources/list_changed", "uri_template"),
-    "prompts": ListRow("prompts/list", "prompts.listChanged", "notifications/prompts/list_changed", "name"),
+    "tools": ListRow(LIST_TOOLS, "tools.listChanged", LIST_CHANGED["tools"], "name"),
+    "resources": ListRow(LIST_RESOURCES, "resources.listChanged", LIST_CHANGED["resources"], "uri"),
+    "resource_templates": ListRow(
+        LIST_RESOURCE_TEMPLATES, "resources.listChanged", LIST_CHANGED["resources"], "uri_template"),
+    "prompts": ListRow(LIST_PROMPTS, "prompts.listChanged", LIST_CHANGED["prompts"], "name"),
 }
 """Kind of a list, which is the attribute that holds the items of a page -> its row."""
 

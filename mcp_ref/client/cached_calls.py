@@ -10,6 +10,7 @@ from .. import deadline
 from ..codec import ABSENT
 from ..errors import INVALID_PARAMS, PeerError, PeerProtocolError
 from ..jsonrpc import shown
+from ..methods import LIST_TOOLS
 from ..peer.dispatcher import Connection
 from ..protocol.caching import TTL_MS, hints, key
 from .cache import LISTS, MethodCache, ServerCache
@@ -168,7 +169,7 @@ class CachedCalls:
         read = self._requests.reader(method, connection)
         exchanges = connection.exchanges
         mirrors = exchanges is not None and exchanges.mirrors and connection.session.rules.stateless
-        is_mirrored = method == "tools/list" and mirrors
+        is_mirrored = method == LIST_TOOLS and mirrors
 
         def read_page(result: Dict[str, Any]) -> Any:
             if is_mirrored and isinstance(result.get("tools"), list):

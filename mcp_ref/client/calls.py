@@ -9,7 +9,9 @@ import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Union, overload
 
 from ..errors import LocalProtocolError
-from ..methods import DISCOVER, PING, READ_RESOURCE
+from ..methods import (
+    CALL_TOOL, COMPLETE, DISCOVER, GET_PROMPT, PING, READ_RESOURCE, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE,
+)
 from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
@@ -188,10 +190,10 @@ class Calls(TaskCalls, Role):
         if "tasks" in self.server_capabilities and self._needs_task(name):
             return self._call_as_task(params, options)
         if not self.check_results:
-            return self._requests.call("tools/call", params, options)
+            return self._requests.call(CALL_TOOL, params, options)
         check = self._cached.result_check()
         version = check.tools.version  # of the list, before the call: it may change during it
-        return check(name, self._requests.call("tools/call", params, options), version)
+        return check(name, self._requests.call(CALL_TOOL, params, options), version)
 
     @overload
     def submit_tool(
@@ -227,10 +229,10 @@ class Calls(TaskCalls, Role):
         if "tasks" in self.server_capabilities and self._needs_task(name):
             params["task"] = {}
         if not self.check_results:
-            return self._requests.submit("tools/call", params, options)
+            return self._requests.submit(CALL_TOOL, params, options)
         check = self._cached.result_check()
         version = check.tools.version
-        return self._requests.submit("tools/call", params, options, check=lambda result: check(name, result, version))
+        return self._requests.submit(CALL_TOOL, params, options, check=lambda result: check(name, result, version))
 
     # Resources
 
@@ -331,7 +333,7 @@ class Calls(TaskCalls, Role):
         if unknown:
             refuse(Calls.submit_resource, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._requests.submit("resources/read", {"uri": uri}, options)
+        return self._requests.submit(READ_RESOURCE, {"uri": uri}, options)
 
     @spelt
     def subscribe_resource(
@@ -353,7 +355,7 @@ class Calls(TaskCalls, Role):
         options = Options(timeout, progress, extend_on_progress, meta)
         undo = HandshakeSubscriptions.of(self.connection).add(uri, callback)
         try:
-            self._requests.call("resources/subscribe", {"uri": uri}, options)
+            self._requests.call(SUBSCRIBE, {"uri": uri}, options)
         except BaseException:
             undo()
             raise
@@ -375,7 +377,7 @@ class Calls(TaskCalls, Role):
         from .subscriptions import HandshakeSubscriptions
 
         HandshakeSubscriptions.of(self.connection).remove(uri)
-        self._requests.call("resources/unsubscribe", {"uri": uri}, Options(timeout, progress, extend_on_progress, meta))
+        self._requests.call(UNSUBSCRIBE, {"uri": uri}, Options(timeout, progress, extend_on_progress, meta))
 
     # Prompts
 
@@ -428,7 +430,7 @@ class Calls(TaskCalls, Role):
         if unknown:
             refuse(Calls.get_prompt, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._requests.call("prompts/get", _named(name, arguments), options)
+        return self._requests.call(GET_PROMPT, _named(name, arguments), options)
 
     @overload
     def submit_prompt(
@@ -456,7 +458,7 @@ class Calls(TaskCalls, Role):
         if unknown:
             refuse(Calls.submit_prompt, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._requests.submit("prompts/get", _named(name, arguments), options)
+        return self._requests.submit(GET_PROMPT, _named(name, arguments), options)
 
     # Utilities
 
@@ -488,7 +490,7 @@ class Calls(TaskCalls, Role):
         if question.answer is not None:
             return question.answer
         options = Options(timeout, progress, extend_on_progress, meta)
-        answer = self._requests.call("completion/complete", question.params, options, completions.reader(question))
+        answer = self._requests.call(COMPLETE, question.params, options, completions.reader(question))
         return answer  # type: ignore[no-any-return]
 
     @spelt
@@ -504,7 +506,7 @@ class Calls(TaskCalls, Role):
         read = completions.reader(question)
         if question.answer is None:
             options = Options(timeout, progress, extend_on_progress, meta)
-            return self._requests.submit("completion/complete", question.params, options, read)
+            return self._requests.submit(COMPLETE, question.params, options, read)
         from ..peer.future import RequestFuture
 
         done: "RequestFuture[CompleteResult]" = RequestFuture(self.connection, read)
@@ -532,7 +534,7 @@ class Calls(TaskCalls, Role):
             self._handshake.set_log_level(self.connection, level)
         else:
             options = Options(timeout, progress, extend_on_progress, meta)
-            self._requests.call("logging/setLevel", {"level": level}, options)
+            self._requests.call(SET_LOG_LEVEL, {"level": level}, options)
 
     @spelt
     def discover(

@@ -51,6 +51,7 @@ from ..errors import (
 from ..jsonrpc import shown
 from ..limits import Limits
 from ..messages.base import COMPLETE
+from ..methods import CALL_TOOL
 from ..peer.dispatcher import Connection
 from ..protocol import negotiation
 from ..transports.base import Transport
@@ -159,7 +160,7 @@ def final_error(owner: "Owner", connection: Connection, error: McpError, method:
 
 
 def _repeatable(connection: Connection, method: str, params: Params) -> bool:
-    if method != "tools/call":
+    if method != CALL_TOOL:
         return method in REPEATABLE
     tools = connection.state["lists"]["tools"].named() or {}
     tool = tools.get((params or {}).get("name"))
@@ -175,7 +176,7 @@ def _list_tools(owner: "Owner", connection: Connection, error: PeerError) -> Non
 
     [2026-07-28 basic/transports/streamable-http §Client Behavior] SHOULD
     """
-    if error.method != "tools/call":
+    if error.method != CALL_TOOL:
         raise error
     for _ in owner.tools(refresh=True):
         pass

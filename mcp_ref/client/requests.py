@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 from ..codec import DecodeError, decoder
 from ..errors import LocalProtocolError, PeerError, PeerProtocolError, TransportError
 from ..messages.base import COMPLETE
-from ..methods import result_class
+from ..methods import CALL_TOOL, GET_PROMPT, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, PING, result_class
 from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
 from ..protocol.items import odd_priorities
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 MANUAL = "manual"
 """The value of ``rounds`` of a caller who answers what the server asks by himself."""
 ANNOTATED: Dict[str, str] = {
-    "tools/call": "content", "prompts/get": "messages", "resources/list": "resources",
-    "resources/templates/list": "resource_templates",
+    CALL_TOOL: "content", GET_PROMPT: "messages", LIST_RESOURCES: "resources",
+    LIST_RESOURCE_TEMPLATES: "resource_templates",
 }
 """The results with annotations in them -> the attribute they are in; [2025-06-18.. server/resources §Annotations]."""
 
@@ -145,7 +145,7 @@ class Requests:
         """
         found: Optional[Reader] = connection.state.get(method)
         if found is None:
-            if method != "ping":
+            if method != PING:
                 known(connection, "lists")
             found = connection.state[method] = _result_reader(method, connection)
         if self._owner.server_info is not None or not connection.session.rules.stateless:

@@ -21,6 +21,7 @@ from ..client.roots import Place, Roots
 from ..diagnostics.packagelog import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..limits import Limits
+from ..methods import CALL_TOOL
 from ..peer.dispatcher import Connection
 from ..peer.role import Role
 from ..protocol.capabilities import has
@@ -150,7 +151,7 @@ class ServerClient(Client):
         self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]
     ) -> Connection:
         fresh = super()._retry_connection(connection, error, method, params)
-        if fresh is not connection and method == "tools/call":
+        if fresh is not connection and method == CALL_TOOL:
             self._member.check_unchanged((params or {}).get("name"), error)
         return fresh
 

@@ -11,11 +11,12 @@ answer is not kept.
 from typing import Any, Mapping, NamedTuple, Optional, Tuple
 
 from ..jsontext import JsonError, dumps
+from ..methods import DISCOVER, LIST_PROMPTS, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, LIST_TOOLS, READ_RESOURCE
 from . import tracecontext
 from .envelope import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, VERSION
 
 CACHEABLE = (
-    "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
+    DISCOVER, LIST_TOOLS, LIST_PROMPTS, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, READ_RESOURCE,
 )
 TTL_MS = "ttlMs"
 SCOPE = "cacheScope"

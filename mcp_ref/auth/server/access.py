@@ -40,7 +40,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 from urllib.parse import parse_qs
 
 from ...http11.message import HttpRequest
-from ...methods import METHODS
+from ...methods import CALL_TOOL, COMPLETE, GET_PROMPT, LISTEN, METHODS, READ_RESOURCE, SUBSCRIBE, UNSUBSCRIBE
 from ...options import spelt
 from ...protocol.uris import Folded, folded, normal
 from ...records import Record, dataclass
@@ -190,14 +190,13 @@ Message = Tuple[str, Optional[Mapping[str, Any]]]
 """Method and params."""
 
 NAMED: Dict[str, str] = {
-    "tools/call": "name", "prompts/get": "name", "resources/read": "uri", "resources/subscribe": "uri",
-    "resources/unsubscribe": "uri",
+    CALL_TOOL: "name", GET_PROMPT: "name", READ_RESOURCE: "uri", SUBSCRIBE: "uri", UNSUBSCRIBE: "uri",
 }
 """Method -> the member of its params that names the one thing."""
-_COMPLETED = {"ref/prompt": "prompts/get", "ref/resource": "resources/read"}
+_COMPLETED = {"ref/prompt": GET_PROMPT, "ref/resource": READ_RESOURCE}
 """Type of the reference that is completed -> the method that uses it."""
 _BY_URI = tuple(method for method, member in NAMED.items() if member == "uri")
-_WATCHED = ("resources/subscribe", "resources/read")
+_WATCHED = (SUBSCRIBE, READ_RESOURCE)
 """Methods whose keys hold for a subscription to a URI, too."""
 _METHODS = frozenset(row.name for row in METHODS)
 
@@ -254,7 +253,7 @@ class ScopePolicy:
             return self._table.get("%s:%s" % (method, name), [])
         if not self._uris:
             return []
-        watched = method == "resources/subscribe"
+        watched = method == SUBSCRIBE
         tables = [self._uris[each] for each in (_WATCHED if watched else (method,)) if each in self._uris]
         asked = _often(name) if len(name) <= _SHORT else folded(name)
         return [scope for table in tables for scope in table.of(name, asked, watched and asked.is_folder)]
@@ -319,11 +318,11 @@ def _may_lie_in(template: Template, folder: Folded) -> bool:
 def _meanings(method: str, params: Mapping[str, Any]) -> Iterator[Tuple[str, Mapping[str, Any]]]:
     """Yield this message, and those that lead to the same thing."""
     yield method, params
-    if method == "subscriptions/listen":
+    if method == LISTEN:
         uris = _member(params, "notifications").get("resourceSubscriptions")
         for uri in uris if isinstance(uris, list) else ():
-            yield "resources/subscribe", {"uri": uri}
-    elif method == "completion/complete":
+            yield SUBSCRIBE, {"uri": uri}
+    elif method == COMPLETE:
         reference = _member(params, "ref")
         meant = _COMPLETED.get(str(reference.get("type")))
         if meant is not None:

@@ -25,6 +25,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from ...errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from ...jsonrpc import Batch, Error, Frame, Malformed, Notification, Request, Result, shown
+from ...methods import INITIALIZE
 from ...revisions import Revision
 from .. import envelope
 from . import mirrored
@@ -331,7 +332,7 @@ class HttpEras:
                 return MODERN
             if meta is not None and envelope.carries(frame.params):
                 return self._compare(header, meta.get(_VERSION))
-            if frame.method == "initialize":
+            if frame.method == INITIALIZE:
                 return LEGACY if self.legacy else MODERN
         elif isinstance(frame, Notification):
             if kind is None and not self.legacy or envelope.carries(frame.params):
