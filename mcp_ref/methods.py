@@ -203,6 +203,7 @@ def _added(identifier: str, name: str, params: str, result: Optional[str], **mor
 
 
 EXTENSION_METHODS: Tuple[Method, ...] = (
+    # ``named``: [2026-07-28 extensions/tasks/tasks §Streamable HTTP: Routing Headers] MUST
     _added(TASKS, "tasks/get", "extensions.tasks:TaskParams", "extensions.tasks:DetailedTask",
            holder=SENDER, named="taskId"),
     _added(TASKS, "tasks/update", "extensions.tasks:UpdateTaskParams", _DONE, holder=SENDER, named="taskId"),

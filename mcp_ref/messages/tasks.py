@@ -70,7 +70,8 @@ class ClientTaskRequestsCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class ServerTasksCapability(Model):
-    """The capability ``tasks`` of a server. [2025-11-25 basic/utilities/tasks §Server Capabilities]"""
+    """The capability ``tasks`` of a server. [2025-11-25 basic/utilities/tasks §Server Capabilities]
+    [2025-11-25 basic/utilities/tasks §Capabilities] MUST"""
 
     since = until = R2025_11_25
 
@@ -81,7 +82,8 @@ class ServerTasksCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class ClientTasksCapability(Model):
-    """The capability ``tasks`` of a client. [2025-11-25 basic/utilities/tasks §Client Capabilities]"""
+    """The capability ``tasks`` of a client. [2025-11-25 basic/utilities/tasks §Client Capabilities]
+    [2025-11-25 basic/utilities/tasks §Capabilities] MUST"""
 
     since = until = R2025_11_25
 
@@ -114,7 +116,11 @@ class RelatedTaskMetadata(Model):
 
 @dataclass(eq=False, repr=False)
 class Task(Model):
-    """A task and its status. [2025-11-25 basic/utilities/tasks §Task]"""
+    """A task and its status. [2025-11-25 basic/utilities/tasks §Task]
+
+    The id is a text [2025-11-25 basic/utilities/tasks §Task ID Requirements] MUST. The times and the ttl, which may be
+    null, are in every answer [2025-11-25 basic/utilities/tasks §TTL and Resource Management] MUST.
+    """
 
     since = until = R2025_11_25
 
@@ -145,7 +151,8 @@ class CreateTaskResult(Model):
 
 @dataclass(eq=False, repr=False)
 class ListTasksResult(Model):
-    """The result of `tasks/list`. [2025-11-25 basic/utilities/tasks §Listing Tasks]"""
+    """The result of `tasks/list`, a page of it. [2025-11-25 basic/utilities/tasks §Listing Tasks]
+    [2025-11-25 basic/utilities/tasks §Task Listing] SHOULD"""
 
     since = until = R2025_11_25
 

@@ -56,14 +56,16 @@ class TaskState(Model):
 
 @dataclass(eq=False, repr=False)
 class TaskCreated(TaskState):
-    """The result of a call that goes on as a task; it has the task and neither result, error nor questions."""
+    """The result of a call that goes on as a task; it has the task and neither result, error nor questions. It alone is
+    of the type ``task`` [2026-07-28 extensions/tasks/tasks §Polymorphic Results] MUST, MUST NOT."""
 
     result_type: str = result_type(TASK)
 
 
 @dataclass(eq=False, repr=False)
 class _Detailed(TaskState):
-    """A task with what its status brings along: the result of `tasks/get`, and the params of `notifications/tasks`.
+    """A task with what its status brings along: the result of `tasks/get`, and the params of `notifications/tasks`
+    [2026-07-28 extensions/tasks/tasks §Task Polling > Response] MUST.
 
     ``result_type`` is ``complete`` in a result; a notification has none.
     """
@@ -130,7 +132,8 @@ class TaskParams(Model):
 
 @dataclass(eq=False, repr=False)
 class UpdateTaskParams(Model):
-    """The params of `tasks/update`: answers by the keys of their questions."""
+    """The params of `tasks/update`: answers by the keys of their questions
+    [2026-07-28 extensions/tasks/tasks §Task Update Requests > Request] MUST."""
 
     since = R2026_07_28
 
