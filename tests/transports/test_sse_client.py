@@ -68,6 +68,21 @@ def test_a_json_rpc_refusal_that_is_no_older_transport_is_the_error(server: Scri
         connect(server.url)
 
 
+def test_an_older_transport_that_ends_at_once_is_closed(
+        server: ScriptedHttp, older: Older, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(self: HttpSse, messages: Any) -> None:
+        raise ConnectionLost("the server closed the event stream")
+
+    closed: List[HttpSse] = []
+    close = HttpSse.close
+    older.refusal = 405
+    monkeypatch.setattr(HttpSse, "send", lost)
+    monkeypatch.setattr(HttpSse, "close", lambda self: (closed.append(self), close(self))[1])
+    with pytest.raises(HttpStatus, match="405"):
+        connect(server.url)
+    assert len(closed) == 1
+
+
 def test_an_older_transport_that_refuses_too_is_tried_once(server: ScriptedHttp, older: Older) -> None:
     older.endpoint = b"/elsewhere"
     with pytest.raises(HttpStatus, match="/elsewhere answered 405"):

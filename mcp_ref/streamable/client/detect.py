@@ -118,6 +118,7 @@ class HttpAuto(Forwarding, ExchangeTransport):
             get_logger(__name__).info("no HTTP+SSE either: %s", error)
             with self._lock:
                 self.inner = self._first
+            second.close()  # its stream may have begun, and ended before anything was sent
             return False
         self._first.close()
         return True
