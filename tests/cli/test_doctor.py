@@ -394,6 +394,14 @@ def test_the_endpoint_at_another_path_is_found(place: Place, capsys: Any) -> Non
     assert re.search(r"http://127.0.0.1:\d+/mcp answers as an MCP server", found["cause"]["advice"])
 
 
+def test_a_socket_of_somebody_else_is_told_from_one_without_server(
+        place: Place, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = unix_stale(place)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may connect to any
+    code, found, _ = examined(capsys, *words)
+    assert (code, found["cause"]["id"]) == (1, "no-permission") and "socket" in found["cause"]["sentence"]
+
+
 TOOLS = """
 TOOLS[:] = [
     {"name": "a.b", "description": "x", "inputSchema": {"type": "object"}},
@@ -435,6 +443,11 @@ def test_what_it_says_on_stderr_is_shown(place: Place, capsys: Any) -> None:
 
 # --- The command ------------------------------------------------------------------------------------------------------
 
+def test_a_second_look_is_told_as_a_step(place: Place, capsys: Any) -> None:
+    code, out, _ = here(capsys, "doctor", "--timeout", "0.2", *program("sys.stdin.read()")(place))
+    assert code == 1 and "\nagain: start it again, and send initialize; up to 0.4 s\n  failed: " in out
+
+
 def test_a_cause_is_the_end_of_the_text(place: Place, capsys: Any) -> None:
     code, out, err = here(capsys, "doctor", *program("sys.exit('no config')")(place))
     *_, stderr, line, cause, do = out.splitlines()
@@ -448,6 +461,7 @@ TELLING = (
                           "API_KEY=" + SECRET)(place),
     lambda place: command(*PYTHON, place.file("server.py", "import sys; sys.exit(' '.join(sys.argv))"), "--api-key",
                           SECRET),
+    lambda place: ["--env", "API_KEY=" + SECRET, *program("sys.exit(' '.join(sys.argv))")(place), SECRET],
     lambda place: at(always("500 Oops", "token=" + SECRET), url="http://{host}:{port}/mcp?api_key=" + SECRET)(place),
     lambda place: at(always("500 Oops", "you sent " + SECRET), more=["--header", "X-Api-Key=" + SECRET])(place),
     lambda place: (place.setenv("KEY", SECRET), at(always("403 No", "you sent " + SECRET), more=["--token-env", "KEY"])(
@@ -457,7 +471,7 @@ TELLING = (
 )
 
 
-@pytest.mark.parametrize("make", TELLING, ids=["env", "argument", "query", "header", "token", "proxy"])
+@pytest.mark.parametrize("make", TELLING, ids=["env", "argument", "word", "query", "header", "token", "proxy"])
 @pytest.mark.parametrize("more", [[], ["--json"], ["--trace=full"]], ids=["text", "json", "trace"])
 def test_no_secret_is_printed(make: Any, more: List[str], place: Place, capsys: Any) -> None:
     words = make(place)

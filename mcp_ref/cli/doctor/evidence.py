@@ -121,8 +121,9 @@ class Patient:
 
     @property
     def stderr(self) -> List[str]:
-        """The lines that the process wrote on its standard error when it ran the last time."""
-        return [event.text for event in self.lives[-1] if event.kind == STDERR]
+        """The lines that the process wrote on its standard error when it last wrote any, in one of its lives."""
+        lives = ([event.text for event in life if event.kind == STDERR] for life in reversed(self.lives))
+        return next(filter(None, lives), [])
 
     @property
     def exit_code(self) -> Optional[int]:

@@ -25,6 +25,7 @@ from . import addresses, programs
 from .causes import LISTS, Cause, decide
 from .evidence import COMMAND, HTTP, SOCKET, Patient
 from .health import about, counts, warnings_of
+from .looks import again_without_probe
 
 _STDERR_LINES = 8
 """The last lines of a server's stderr that are shown."""
@@ -187,8 +188,8 @@ def _doctor(options: Any) -> int:
             report.update(server=about(patient), warnings=[warned._asdict() for warned in warnings_of(patient)])
             _tell_health(report, tell)
         else:
-            if patient.kind == COMMAND:
-                programs.look_again(patient)
+            if patient.kind == COMMAND and programs.is_silent(patient):
+                _look_again(patient, report["steps"], tell)
             cause = decide(patient, programs.TABLE if patient.kind == COMMAND else addresses.TABLE)
             report.update(healthy=False, cause=cause._asdict(), stderr=patient.stderr[-_STDERR_LINES:])
             _tell_cause(cause, patient.stderr, tell)
@@ -228,6 +229,18 @@ def _take(patient: Patient, stage: Stage, steps: List[Dict[str, Any]], tell: Cal
     steps.append({"step": stage.name, "tried": tried, "seen": seen, "ok": ok,
                   "milliseconds": round(1000 * (clock() - began), 1)})
     return ok
+
+
+def _look_again(patient: Patient, steps: List[Dict[str, Any]], tell: Callable[[str], None]) -> None:
+    """Start a silent server again, without the request that only newer ones know; tell of it as of a step."""
+    tried = "start it again, and send initialize; up to %g s" % (2 * patient.limits.initialize_timeout)
+    tell("again: %s" % tried)
+    began = clock()
+    patient.late = again_without_probe(patient)
+    seen = "it answered" if patient.late is not None else patient.said_by(patient.error or OSError())
+    tell("  %s: %s" % ("failed" if patient.late is None else "ok", seen))
+    steps.append({"step": "again", "tried": tried, "seen": seen, "ok": patient.late is not None,
+                  "milliseconds": round(1000 * (clock() - began), 1)})
 
 
 def _tell_health(report: Dict[str, Any], tell: Callable[[str], None]) -> None:

@@ -8,7 +8,7 @@ from typing import Callable, Optional, Tuple
 from ...errors import ConnectionLost, RequestTimeout
 from .causes import LISTS, Symptom
 from .evidence import Finding, Patient
-from .looks import again_without_probe, answers_at_the_end
+from .looks import answers_at_the_end
 
 WORDS, PROGRAM, HANDSHAKE = "command", "program", "handshake"
 """Steps."""
@@ -218,10 +218,9 @@ def _wrong_id(patient: Patient) -> Finding:
 
 # Silence
 
-def look_again(patient: Patient) -> None:
-    """Start a server again that has been silent altogether, without the request that only newer ones know."""
-    if _timed_out(patient) and not patient.noise and not patient.answers:
-        patient.late = again_without_probe(patient)
+def is_silent(patient: Patient) -> bool:
+    """Return True if nothing at all came of a server that was given its time."""
+    return _timed_out(patient) and not patient.noise and not patient.answers
 
 
 def _timed_out(patient: Patient) -> bool:
@@ -240,8 +239,7 @@ def _probe_hangs(patient: Patient) -> Finding:
 
 
 def _keeps_answers(patient: Patient) -> Finding:
-    is_silent = _timed_out(patient) and not patient.noise and not patient.answers
-    return {} if is_silent and answers_at_the_end(patient) else None
+    return {} if is_silent(patient) and answers_at_the_end(patient) else None
 
 
 def _silent(patient: Patient) -> Finding:
