@@ -236,9 +236,10 @@ def _notes(where: str, raw: Mapping[str, Any], read: List[str], needed: str) -> 
         value = raw.get(name)
         if name in read and name not in other or name in _LABELS:
             continue
-        if name in _KNOWN:
-            notes.append("%s was not read: the server is reached by %s, and another member says the same or nothing "
-                         "of that" % (name, needed))
+        if name in other:
+            notes.append("%s was not read: the server is reached by its %s" % (name, needed))
+        elif name in _KNOWN:
+            notes.append("%s was not read: another member says the same" % name)
         elif _SANDBOX.search(name):
             if value not in _NOTHING:
                 raise EntryUnusable("%s.%s: nothing is run in a sandbox here; leave it out if that is right" % (

@@ -157,7 +157,8 @@ def of(**entry):
     ("disabled_tools", ["one"], "which tools may be called"), ("timeout", 30000, "connectTimeout, in seconds"),
     ("evn", {}, "evn (did you mean env?) is not known"), ("xyzzy", 1, "xyzzy is not known"),
     ("oauth", {"scopes": []}, "Host.connect(name, url, auth=OAuth())"), ("dev", {"watch": "x"}, "only the host"),
-    ("url", "https://h.example", "url was not read"), ("transport", "stdio", "transport was not read"),
+    ("url", "https://h.example", "url was not read: the server is reached by its command"),
+    ("transport", "stdio", "transport was not read: another member says the same"),
     ("environment", {"B": "1"}, "environment was not read"),
 ])
 def test_what_a_host_promises_and_we_do_not_do_is_noted_and_logged(member, value, words, caplog):
