@@ -40,7 +40,7 @@ from ...jsonrpc import Notification, RequestId, Result, encode
 from ...jsontext import dumps
 from ...messages.pagination import PaginatedRequestParams
 from ...messages.tasks import (
-    RELATED_TASK, ClientTaskRequestsCapability, ClientTasksCapability, TaskElicitationCapability, TaskIdParams,
+    ClientTaskRequestsCapability, ClientTasksCapability, TaskElicitationCapability, TaskIdParams,
     TaskMetadata, TaskSamplingCapability,
 )
 from ...methods import CANCEL_TASK, GET_TASK, LIST_TASKS, PROGRESS, TASK_RESULT, TASK_STATUS
@@ -48,7 +48,7 @@ from ...options import REQUEST_TIMEOUT, spelt
 from ...peer.context import Context, Route, params_reader
 from ...peer.executors import Job
 from ...peer.jobs import failure, reraise_interrupt
-from ...protocol.tasks import CANCELLED, COMPLETED, FAILED, FINAL, INPUT_REQUIRED, WORKING
+from ...protocol.tasks import CANCELLED, COMPLETED, FAILED, FINAL, INPUT_REQUIRED, WORKING, naming_task
 from ...revisions import R2025_11_25, revision
 from ...threads import available, start_thread
 
@@ -100,17 +100,6 @@ class ReceivedTask:
     def final(self) -> bool:
         """True if the task is over; it stays as it is."""
         return self.status in FINAL
-
-    @property
-    def related(self) -> Dict[str, Any]:
-        """The member of `_meta` that names the task
-        [2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST."""
-        return {RELATED_TASK: {"taskId": self.id}}
-
-    def naming(self, members: Optional[Dict[str, Any]]) -> Dict[str, Any]:
-        """Return params, or a result, with the name of the task."""
-        given = members or {}
-        return dict(given, _meta=dict(given.get("_meta") or {}, **self.related))
 
     def move(self, status: str, message: Optional[str] = None) -> None:
         """Enter a status."""
@@ -168,7 +157,7 @@ class ReceivedTasks:
         task.log("created")
         self._watch()
         context.incoming.after = lambda: self._announced(task, context)
-        return {"task": made, "_meta": task.related}
+        return naming_task({"task": made}, task.id)
 
     def _announced(self, task: ReceivedTask, context: Context) -> None:
         """Begin a task once the server has been sent it; without that it would never learn of the task."""
@@ -238,7 +227,7 @@ class ReceivedTasks:
         """Return the bytes of a result. Raises for one that cannot be sent, as that of a plain request does, and for
         one that is too large."""
         connection, most = self._connection, self._connection.limits.max_task_bytes
-        named = task.naming(result)
+        named = naming_task(result, task.id)
         data = encode(Result("", named), connection.limits)
         connection.check_meta(data, named)
         if len(data) > most:
@@ -334,7 +323,7 @@ class ReceivedTasks:
     def _complete(self, task: ReceivedTask, waiting: Sequence[Context]) -> None:
         answer = task.answer
         for context in waiting:
-            context.complete(task.naming(answer) if isinstance(answer, dict) else answer)
+            context.complete(naming_task(answer, task.id) if isinstance(answer, dict) else answer)
 
     def cancel(self, task: ReceivedTask) -> Dict[str, Any]:
         """Cancel a task, and return it. Raises `RpcError` -32602 for one that is over
@@ -428,7 +417,7 @@ class ReceivedContext(Context):
         """Send progress under the token of the request, which holds as long as the task
         [2025-11-25 basic/utilities/progress §Behavior Requirements] MUST."""
         params = {"progressToken": token, "progress": progress, "total": total, "message": message}
-        named = self._task.naming({name: value for name, value in params.items() if value is not None})
+        named = naming_task({name: value for name, value in params.items() if value is not None}, self._task.id)
         outbox = self.connection.outbox
         outbox.put(outbox.outgoing(encode(Notification(PROGRESS, named)), PROGRESS), wait=False)
 
@@ -439,12 +428,13 @@ class ReceivedContext(Context):
     ) -> Dict[str, Any]:
         """Send a request to the server and wait, as `Context.call`; the task waits for input meanwhile."""
         with self._tasks.asking(self._task):
-            return super().call(method, self._task.naming(params), timeout, on_progress, extend_on_progress)
+            named = naming_task(params or {}, self._task.id)
+            return super().call(method, named, timeout, on_progress, extend_on_progress)
 
     @spelt
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification that belongs to the task; nothing is sent after its end."""
-        super().notify(method, self._task.naming(params))
+        super().notify(method, naming_task(params or {}, self._task.id))
 
 
 class _Turn(Job):

@@ -12,9 +12,8 @@ time; elsewhere the next request about tasks.
 
 import secrets
 import threading
-from collections import deque
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Deque, Dict, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
 
 from ...diagnostics.packagelog import get_logger
 from ...diagnostics.usercode import log_raised
@@ -89,7 +88,8 @@ class Tasks:
         self._changed = threading.Condition(self._lock)
         self._runs: Dict[str, TaskRun] = {}
         """The tasks of this process that run or are queued."""
-        self._queue: Deque[TaskRun] = deque()
+        self._queue: Dict[str, TaskRun] = {}
+        """The runs that have not begun, by the id of their task, in their order."""
         self._running = 0
         self._watching = False
         self._swept = 0.0
@@ -177,7 +177,7 @@ class Tasks:
             if begin:
                 self._running += 1
             else:
-                self._queue.append(run)
+                self._queue[record.id] = run
         self.watch()
         if begin:
             self._begin(run)
@@ -214,9 +214,21 @@ class Tasks:
     def _next(self) -> Optional[TaskRun]:
         with self._lock:
             if self._queue:
-                return self._queue.popleft()
+                return self._queue.pop(next(iter(self._queue)))
             self._running -= 1
             return None
+
+    def _withdraw(self, run: TaskRun, reason: str) -> None:
+        """Have the handler of a run see that it is not wanted any more. One that has not begun is forgotten at once:
+        what clients create and cancel must not pile up behind those that run."""
+        run.cancel(reason)
+        with self._lock:
+            queued = self._queue.get(run.record.id) is run
+            if queued:
+                del self._queue[run.record.id]
+        if queued:
+            run.close()
+            self._forget(run)
 
     def _forget(self, run: TaskRun) -> None:
         with self._changed:
@@ -393,7 +405,7 @@ class Tasks:
             _log("cancelled", changed)
             run = self._runs.get(id)
             if run is not None:
-                run.cancel("the task was cancelled")
+                self._withdraw(run, "the task was cancelled")
             self._told(changed, connection, principal)
         return changed
 
@@ -442,7 +454,7 @@ class Tasks:
             runs = list(self._runs.values())
         for run in runs:
             if run.record.expires <= now:
-                run.cancel("the task has expired")
+                self._withdraw(run, "the task has expired")
             elif shared:
                 self._keep(run, clock)
         if shared:
@@ -469,7 +481,7 @@ class Tasks:
         if clock - run.renewed < LEASE / 3:
             found = self.store.read(run.record.id)
             if found is None or found.final or found.lease != run.record.lease:
-                run.cancel("another process has ended the task")
+                self._withdraw(run, "another process has ended the task")
             return
 
         def change(record: TaskRecord) -> bool:
@@ -479,7 +491,7 @@ class Tasks:
             return True
 
         if self.store.change(run.record.id, change) is None:
-            run.cancel("another process has ended the task")
+            self._withdraw(run, "another process has ended the task")
         run.renewed = clock
 
     def _fail_lost(self, id: str) -> None:

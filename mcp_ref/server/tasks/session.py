@@ -82,7 +82,8 @@ class SessionTasks:
                 asked = read(params["task"], "task")
             except DecodeError as error:
                 raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error.within("params")) from None
-            record = self._tasks.create(context, params, None if asked.ttl is None else asked.ttl / 1000)
+            most = self._tasks.server.limits.max_task_ttl * 1000  # an integer may be larger than any float
+            record = self._tasks.create(context, params, None if asked.ttl is None else min(asked.ttl, most) / 1000)
             return naming_task({"task": flat(record)}, record.id)
 
         return Route(call, route.fault)

@@ -428,3 +428,22 @@ def test_a_store_that_fails_refuses_the_call_and_blames_no_tool(made, caplog):
         assert text(plain["result"])
     said, = [record for record in caplog.records if record.exc_info]
     assert "the store of tasks" in said.getMessage() and "database is locked" in str(said.exc_info[1])
+
+
+def test_what_is_cancelled_or_expires_in_the_queue_does_not_pile_up():
+    server = served(limits=Limits(max_running_tasks=1, max_tasks_per_principal=10000))
+    with Session(server) as client:
+        running = client.begin("hold")
+        queued = [client.begin("hold") for _ in range(20)]
+        assert len(server.tasks._queue) == 20
+        for id in queued[:-1]:
+            assert client.get(id, "tasks/cancel")["result"]["status"] == "cancelled"
+        assert list(server.tasks._queue) == queued[-1:] and set(server.tasks._runs) == {running, queued[-1]}
+        server.gate.open()
+        assert text(client.call("tasks/result", {"taskId": queued[-1]})["result"]) == "done"
+
+
+def test_a_lifetime_beyond_all_numbers_is_cut_to_the_limit():
+    with Session(served()) as client:
+        task = client.tool("quick", task={"ttl": 10 ** 400})["result"]["task"]
+        assert task["ttl"] == Limits().max_task_ttl * 1000

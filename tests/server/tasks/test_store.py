@@ -5,6 +5,7 @@ from mcp_ref.server import Server, SqliteStore, Tasks
 from mcp_ref.stores import contract, sqlite
 from mcp_ref.stores.tasks import MemoryTasks, TaskRecord, TaskRoom
 from tests.support.http_exchange import Web
+from tests.support.sides import eventually
 
 from .tasked import served
 
@@ -162,6 +163,9 @@ def test_one_store_keeps_sessions_and_tasks(path):
         assert two.ask(2, "tasks/get", {"taskId": id}).answer()["result"]["status"] == "working"
         servers[0].gate.open()
         assert "done" in str(two.begin(3, "tasks/result", {"taskId": id}).answer()["result"])
+    eventually(lambda: not any(server.tasks._watching for server in servers))
+    for store in stores:
+        store.close()
 
 
 def test_the_file_is_for_its_owner_alone(path, tmp_path):
