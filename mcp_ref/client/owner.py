@@ -5,7 +5,7 @@ as something asks for it, `subscriptions.Listening`. Each of them gets an `Owner
 it any object that has these members.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 
 from ..options import REQUEST_TIMEOUT
 from ..peer.request_table import ProgressCallback
@@ -95,6 +95,29 @@ if TYPE_CHECKING:
 
         def unsubscribe_resource(self, uri: str) -> None:
             """End a subscription."""
+
+    class TaskOwner(Owner, Protocol):
+        """The members of a `Client` that its tasks use besides."""
+
+        check_results: bool
+        _requests: Any
+        """The `mcp_ref.client.requests.Requests`."""
+        _cached: Any
+        """The `mcp_ref.client.cached_calls.CachedCalls`."""
+        _tasks: Optional[MutableMapping[str, Any]]
+        """The tasks that somebody holds, by id; None before the first."""
+
+        @property
+        def listening(self) -> Any:
+            """The streams of `subscriptions/listen`, `mcp_ref.client.subscriptions.Listening`."""
+
+        def request(
+            self, method: str, params: Optional[Dict[str, Any]] = None, timeout: Optional[float] = REQUEST_TIMEOUT,
+        ) -> Dict[str, Any]:
+            """Send any request and return its result object."""
+
+        def listen(self, *, more: Optional[Mapping[str, Any]] = None) -> Any:
+            """Return a `mcp_ref.client.subscriptions.Subscription`."""
 
 
 class Options(NamedTuple):

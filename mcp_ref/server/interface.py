@@ -97,6 +97,13 @@ class ServerInterface(Features, Protocol):
     def with_extensions(self, capabilities: Dict[str, Any], revision: Revision) -> Dict[str, Any]:
         """Return the capabilities with the extensions declared in them."""
 
+    @property
+    def listeners(self) -> Any:
+        """The streams of `subscriptions/listen`, `mcp_ref.server.subscriptions.Listeners`; None before the first."""
+
+    def declared(self, revision: Revision) -> Dict[str, Any]:
+        """Return the capabilities that are declared in this revision."""
+
     def hides(self, connection: Connection) -> bool:
         """Return True if the texts of exceptions are kept from this client."""
 

@@ -33,7 +33,7 @@ from .running import Outcome, TaskRun, memory_of, request_of
 
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
-    from ..server import Server
+    from ..interface import ServerInterface
 
 LEASE = 30.0
 """Seconds for which a process holds a task that it does not renew; it renews after a third of that."""
@@ -82,7 +82,7 @@ class Tasks:
             raise TypeError('the store of Tasks is a TaskStore, such as SqliteStore("jobs.db"), got %.80r' % (store,))
         self.store = MemoryTasks() if store is None else store
         self.ttl, self.poll = ttl, poll
-        self._server: "Optional[Server]" = None
+        self._server: "Optional[ServerInterface]" = None
         self._routes: Dict[Revision, Route] = {}
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -94,7 +94,7 @@ class Tasks:
         self._watching = False
         self._swept = 0.0
 
-    def bind(self, server: "Server") -> None:
+    def bind(self, server: "ServerInterface") -> None:
         """Note whose tasks these are. Raises ValueError if they are another server's."""
         from .extension import TasksExtension
         from .session import SessionTasks
@@ -106,7 +106,7 @@ class Tasks:
         self.extension = TasksExtension(self)
 
     @property
-    def server(self) -> "Server":
+    def server(self) -> "ServerInterface":
         """The server; raises `LocalProtocolError` before it is known."""
         if self._server is None:
             raise LocalProtocolError("these Tasks belong to no server: pass them, Server(..., tasks=Tasks())")
