@@ -31,9 +31,9 @@ IN_HELP: Dict[str, Set[str]] = {
 }
 """For users, and described by `help` alone."""
 INSIDE: Dict[str, Set[str]] = {
-    "client": {"listening", "renewed", "wanted"},
+    "client": {"hang_up", "listening", "renewed", "wanted"},
     "server": {"completes", "connection", "declare", "held", "hides", "hold", "let_go", "listeners", "may_log",
-               "resolve", "states", "subscriptions"},
+               "resolve", "states", "subscriptions", "tick"},
     "host": set(),
 }
 """For other parts of the package; they may change."""

@@ -41,7 +41,7 @@ TICK = 0.5
 """Seconds between two looks at what other processes do, and at what has expired."""
 SWEEP = 5.0
 IDLE_SWEEP = 30.0
-"""The same while nobody asks about tasks, and none runs."""
+"""Seconds between two sweeps at least; the second one holds while nobody asks about tasks, and none runs."""
 LIMIT = "max_task_requests_per_second"
 _SHOWN = 8
 """The characters of an id that the log has: who knows an id may have the task."""
@@ -471,7 +471,7 @@ class Tasks:
                 self.extension.looked(record)
 
     def tick(self) -> None:
-        """Look, if nobody has for IDLE_SWEEP seconds. For whoever comes by from time to time."""
+        """Look, if nobody has for IDLE_SWEEP seconds; to be called from time to time."""
         now = stores.wall_clock()
         if now - self._swept >= IDLE_SWEEP or now < self._swept:
             self._look()
