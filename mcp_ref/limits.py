@@ -98,6 +98,7 @@ class Limits(Record):
     max_tool_iterations          rounds       in which a model uses tools
     max_input_rounds             rounds       of one request in which a server asks for input
     max_state_bytes              bytes        of a ``requestState``
+    max_spent_states             states       that a server remembers as used
     max_restarts                 restarts     in a row of a server that ended by itself
     promote_after                seconds      without a handler that ends, after which more workers wake up
     request_timeout              seconds      of silence, after which a request of ours is given up
@@ -247,6 +248,8 @@ class Limits(Record):
     needs one for each question that a handler asks by itself."""
     max_state_bytes: int = 256 * 1024
     """A ``requestState``, in which the answers and other values travel that earlier rounds of a request came to."""
+    max_spent_states: int = 100_000
+    """States that a server with ``consume_state`` remembers until they expire; above it all states are refused."""
     max_restarts: int = 5
     """Restarts of a server that ended by itself, without one of its lives as long as ``restart_healthy``."""
     promote_after: float = 0.001

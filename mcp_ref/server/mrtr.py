@@ -30,7 +30,8 @@ Rules for a handler that asks:
   value is dropped.
 - The state is signed, not encrypted: **the client can read the answers and the values of `Context.once`**.
 - The client need not come back [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)]
-  MUST NOT, and it may come twice with the same state. `Server(consume_state=...)` can refuse the second time.
+  MUST NOT, and it may come twice with the same state. `Server(consume_state=True)` refuses the second time, and with a
+  `Store` in place of True all processes that share it do.
 
 What the client sends back, and the consequence
 [2026-07-28 basic/patterns/mrtr §Error Handling] SHOULD:
@@ -204,11 +205,13 @@ def _resume(context: "AskingContext", params: Dict[str, Any]) -> Dict[str, Any]:
     rounds = Rounds(responses)
     context._rounds = rounds
     if "requestState" in params:
-        states, size = states_of(context), context.connection.limits.max_state_bytes
+        states, limits = states_of(context), context.connection.limits
         try:
-            state = unseal(params["requestState"], rounds.bound(context), states.keys, replay.wall_clock(), size)
-            if states.consume is not None and not states.consume(state.id):
-                raise StateRefused("it was used before, says consume_state")
+            state = unseal(params["requestState"], rounds.bound(context), states.keys, replay.wall_clock(),
+                           limits.max_state_bytes)
+            refusal = states.spend(state, limits.max_spent_states)
+            if refusal:
+                raise StateRefused(refusal)
         except StateRefused as refused:
             context.connection.counters.note("refused request state", refused.reason)
             raise

@@ -82,8 +82,8 @@ class Server(Registration):
     the same clients need the same keys; default: those in the environment variable MCP_REF_STATE_KEYS, separated by
     commas, else a random key of this process. A state is refused by a server with another ``name``, or another
     resource of ``auth``. ``state_ttl``: seconds for which a state is accepted (default 900).
-    ``consume_state(id)`` is called with the id of each state that comes back; False refuses it, so a function that
-    remembers ids lets each state be used once. See `mcp_ref.server.mrtr`.
+    ``consume_state``: True lets each state be used once, and a `Store` once in all processes that share it; a function
+    is called with the id of each state that comes back, and False refuses that. See `mcp_ref.server.mrtr`.
     ``auth``: a `mcp_ref.auth.ResourceServer`, which demands tokens of clients over HTTP;
     over stdio nobody presents tokens [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
     [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
@@ -130,7 +130,7 @@ class Server(Registration):
         extensions: "Optional[Sequence[Extension]]" = None,
         state_keys: Optional[Sequence[Union[str, bytes]]] = None,
         state_ttl: Optional[float] = None,
-        consume_state: Optional[Callable[[str], bool]] = None,
+        consume_state: "Union[None, bool, Callable[[str], bool], Store]" = None,
         auth: "Optional[Guard]" = None,
         trace: "Union[Trace, str, os.PathLike[str], None]" = None,
         tasks: "Optional[Tasks]" = None,

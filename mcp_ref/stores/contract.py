@@ -29,7 +29,7 @@ def check(make: Callable[[], TaskStore]) -> None:
     """
     parts: List[Callable[[Any, Any], None]] = [_tasks, _changes, _room, _lists, _leases, _expiry, _races]
     for part in parts + ([_sessions, _uses, _updates, _letters, _bounds, _questions, _takers, _news, _events,
-                          _event_bounds, _keepers] if isinstance(make(), Store) else []):
+                          _event_bounds, _keepers, _states] if isinstance(make(), Store) else []):
         stores: Any = make(), make()
         try:
             part(*stores)
@@ -324,3 +324,16 @@ def _keepers(one: Store, two: Store) -> None:
                                      for place in range(_EACH)])
     _expect("places taken at once", sum(each.count(SENT) for each in found) <= _EACH, True)
     _expect("the last place", found and two.kept("a", "p", 1, _EACH - 1), [_event(_EACH - 1)])
+
+
+# -- States ------------------------------------------------------------------------------------
+
+
+def _states(one: Store, two: Store) -> None:
+    found = _at_once(lambda writer: (one, two)[writer % 2].spend("a", 2000.0, 1000.0, 9))
+    _expect("a state used at once", sorted(found), [SENT] + (_WRITERS - 1) * [UNWANTED])
+    _expect("another state", two.spend("b", 1500.0, 1000.0, 2), SENT)
+    _expect("a state above the number", one.spend("c", 2000.0, 1499.0, 2), FULL)
+    _expect("a state when one has expired", one.spend("c", 2000.0, 1500.0, 2), SENT)
+    _expect("a state that was used", two.spend("a", 2000.0, 1999.0, 9), UNWANTED)
+    one.spend("d", 0.0, 3000.0, 9)

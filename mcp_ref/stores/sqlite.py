@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LETTER_SECONDS = 60.0
 """The seconds for which a letter is kept that no process takes, unless it waits for a stream: see `store.OUT`."""
 FORMAT = 3
-"""The format of the tables, in ``user_version``. Format 1 is that of 0.5.0; format 2 had neither events nor tasks."""
+"""The format of the tables, in ``user_version``. Format 1 is that of 0.5.0; format 2 had sessions and letters only."""
 APPLICATION = 0x6D637073
 """The value of ``application_id`` from format 2 on, which says that the file is ours."""
 _MOST_GONE = 1000
@@ -75,6 +75,8 @@ expires REAL, until REAL NOT NULL, size INTEGER NOT NULL, record TEXT NOT NULL);
 CREATE INDEX tasks_owner ON tasks (owner, number);
 CREATE INDEX tasks_until ON tasks (until) WHERE until > 0;
 CREATE INDEX tasks_expires ON tasks (expires);
+CREATE TABLE spent (id TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX spent_until ON spent (until);
 CREATE TABLE boxes (box TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE numbers (number INTEGER PRIMARY KEY AUTOINCREMENT);
 CREATE TABLE boots (boot TEXT NOT NULL);
@@ -287,7 +289,7 @@ class SqliteStore(SqliteFile, Store):
     # Events
 
     def keep(self, id: str, event: StoredEvent, room: Room, seconds: float) -> str:
-        """Implement `Store.keep`; it takes 60 us."""
+        """Implement `Store.keep`; it takes 80 us."""
         kind, stream, place, data, final, about = event
         size, now = len(data) + len(about) + _OVERHEAD, _clock()
         with self._writing() as database:
@@ -374,6 +376,19 @@ class SqliteStore(SqliteFile, Store):
         """Implement `TaskStore.sweep`."""
         with self._writing() as database:
             return database.execute("DELETE FROM tasks WHERE expires < ?", (now,)).rowcount
+
+    # States
+
+    def spend(self, id: str, until: float, now: float, most: int) -> str:
+        """Implement `Store.spend`."""
+        with self._writing() as database:
+            database.execute("DELETE FROM spent WHERE until <= ?", (now,))
+            if database.execute("SELECT count(*) FROM spent WHERE id = ?", (id,)).fetchone()[0]:
+                return UNWANTED
+            if database.execute("SELECT count(*) FROM spent").fetchone()[0] >= most:
+                return FULL
+            database.execute("INSERT INTO spent (id, until) VALUES (?, ?)", (id, until))
+        return SENT
 
     # The file
 

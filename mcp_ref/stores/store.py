@@ -7,7 +7,7 @@
     server.run_http(sessions=store)
 
 `mcp_ref.stores.sqlite.SqliteStore` is the store for the processes of one machine. Another (Redis, say) is a subclass of
-`Store` that implements the methods below, and that `mcp_ref.stores.contract.check` is satisfied with. They have four
+`Store` that implements the methods below, and that `mcp_ref.stores.contract.check` is satisfied with. They have five
 parts; a store that is used for one of them only needs no others:
 
 =========  =======================================================================================================
@@ -19,6 +19,7 @@ mailbox    `expect`, `forget`, `send`, `news`, `waiting`, `take`, `version`, `nu
 events     `keep`, `kept`, `unkeep`: what was sent on a stream of a session, for a client that comes back with
            `Last-Event-ID` to any process
 tasks      `clock`, `create`, `read`, `change`, `list`, `lost`, `sweep`: see `mcp_ref.stores.tasks`
+states     `spend`: the states of requests that were used, for ``Server(consume_state=store)``
 =========  =======================================================================================================
 
 Every method is atomic towards all other processes. Ids of sessions are digests: the store never learns the ids that
@@ -39,8 +40,8 @@ IN, NOTES, OUT, STREAMS = "in", "notes", "out", "streams"
 """The boxes: answers of clients; other messages for a waiting process (progress, cancellations, the end of a session);
 messages that wait for a stream as long as their session lives; and what processes tell each other of a stream."""
 SENT, UNWANTED, FULL = "sent", "unwanted", "full"
-"""The results of `Store.send` and `Store.keep`: it is stored; no process waits for the letter, or another one goes on
-with the stream; there is no room."""
+"""The results of `Store.send`, `Store.keep` and `Store.spend`: it is stored; no process waits for the letter, another
+one goes on with the stream, the state was used before; there is no room."""
 
 
 class StoredRecord(NamedTuple):
@@ -192,4 +193,12 @@ class Store(TaskStore):
     def unkeep(self, id: str, kind: str, stream: int, place: int) -> bool:
         """Remove an event that was not sent after all. Returns False if the stream has a later one, which stays, or has
         none of this place."""
+        raise NotImplementedError
+
+    # States
+
+    def spend(self, id: str, until: float, now: float, most: int) -> str:
+        """Note that a state was used, and remember it until then. Returns SENT, UNWANTED if it was used before, or FULL
+        if ``most`` are remembered. Times are in seconds since 1970
+        [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST."""
         raise NotImplementedError

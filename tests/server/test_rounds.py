@@ -4,6 +4,7 @@ import contextlib
 import enum
 import json
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any, List, Literal, Optional
 
@@ -22,8 +23,9 @@ from mcp_ref.messages.sampling import CreateMessageRequestParams, CreateMessageR
 from mcp_ref.protocol import envelope, requeststate
 from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, Server, UrlElicitationRequired, elicitation
-from mcp_ref.server import mrtr
+from mcp_ref.server import mrtr, replay
 from mcp_ref.server.replay import ENVIRONMENT, InputRequired
+from mcp_ref.stores.sqlite import SqliteStore
 from tests.support.asking import Asking
 from tests.support.by_hand import EVERYTHING, MODEL_SAYS, ROOTS, ByHand, accept, asking_server, questions, said
 from tests.support.sides import Gate, eventually, in_thread
@@ -771,6 +773,39 @@ def test_a_state_is_used_only_if_the_author_says_so(verdict, good):
     server = asks(consume_state=lambda id: seen.append(id) or verdict)
     assert accepts(server, state_of(server)) == good and len(seen) == 1
     assert not accepts(server, "r1.x.y.z") and len(seen) == 1  # asked only about states that are ours
+
+
+def spending(tmp_path, number):
+    """Two servers as two processes would be, and a server with a memory of its own."""
+    store = [SqliteStore(tmp_path / "states.db") for _ in range(2)] if number == 2 else [True]
+    return [asks(consume_state=each, state_keys=["0123456789abcdef"], limits=Limits(max_spent_states=2))
+            for each in store], store
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_state_is_used_once_in_all_processes(number, tmp_path, monkeypatch):
+    """[2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST"""
+    now = time.time()
+    servers, stores = spending(tmp_path, number)
+    monkeypatch.setattr(replay, "wall_clock", lambda: now)
+    states = [state_of(servers[0]) for _ in range(4)]
+    for first in (0, 1):
+        order = servers[first:] + servers[:first]
+        assert [accepts(server, states[first]) for server in order + order] == [True] + [False] * (2 * number - 1)
+    assert not accepts(servers[0], states[2]), "max_spent_states are remembered"
+    now += replay.TTL
+    assert accepts(servers[-1], state_of(servers[0])), "the others have expired"
+    for store in stores:
+        if store is not True:
+            store.close()
+
+
+def test_a_store_that_fails_lets_no_state_pass(tmp_path, monkeypatch):
+    (server, _), stores = spending(tmp_path, 2)
+    monkeypatch.setattr(SqliteStore, "spend", lambda *arguments: 1 / 0)
+    state = state_of(server)
+    with ByHand(server) as client:
+        assert client.call("tools/call", requestState=state)["error"]["code"] == -32603
 
 
 # --- Costs ------------------------------------------------------------------------------------------------------------

@@ -103,7 +103,8 @@ def test_the_connection_that_was_left_ends_where_the_request_runs(tmp_path):
 
 
 @pytest.mark.race
-def test_a_reply_is_passed_from_one_process_to_the_next_and_back(tmp_path):
+def test_a_reply_is_passed_from_one_process_to_the_next_and_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(resumption, "ASK_SECONDS", 1e6)
     with Site(tmp_path) as site:
         site.add()
         with talking(site, "ab", "cd") as gate:
@@ -504,7 +505,8 @@ def test_a_request_whose_process_died_is_answered_by_an_error_once(batch, tmp_pa
             assert site[place].get(last(reply)).answer() == answer
 
 
-def test_a_process_that_ends_says_so_to_whoever_follows(tmp_path):
+def test_a_process_that_ends_says_so_to_whoever_follows(tmp_path, monkeypatch):
+    monkeypatch.setattr(resumption, "LOST_SECONDS", 1e6)
     with Site(tmp_path) as site, talking(site) as gate:
         reply = site[0].begin(1, "tools/call", TALK)
         gate.entered()
