@@ -31,7 +31,12 @@ TABLE = ROOT / "tests" / "data" / "mutations.txt"
 INVISIBLE = "invisible:"
 Events = List[Event]
 Base = Tuple[str, str]
-"""Transport and revision."""
+"""Transport and revision. The transport `TASKS` is stdio, with tasks: only the rows for tasks break its sessions."""
+TASKS = "tasks"
+_EXTENSION = '"extensions": {"io.modelcontextprotocol/tasks": {}}'
+_CAPABLE = {
+    "2025-11-25": 'server={"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}',
+    "2026-07-28": 'client={"elicitation": {"form": {}}, %s} server={"tools": {}, %s}' % (_EXTENSION, _EXTENSION)}
 
 
 # The legal sessions
@@ -47,9 +52,9 @@ def _between(name: str, span: str) -> bool:
 
 
 def _holds(conditions: str, base: Base) -> bool:
-    """Tell whether all conditions hold, with commas between them: spans of revisions, http, sse, pipe, oneway."""
+    """Tell whether all conditions hold, with commas between: spans of revisions, http, sse, pipe, oneway, tasks."""
     transport, name = base
-    kinds = {"stdio": ("pipe", "oneway"), "sse": ("sse", "oneway"), "http": ("http",)}[transport]
+    kinds = {"stdio": ("pipe", "oneway"), "sse": ("sse", "oneway"), "http": ("http",), TASKS: (TASKS,)}[transport]
     return all(_between(name, each) if each[:1].isdigit() or each.startswith("..") else each in kinds
                for each in conditions.split(",") if each)
 
@@ -63,13 +68,13 @@ def bases() -> Dict[Base, Events]:
         for transport in transports.split(","):
             for name in NAMES:
                 first = name == NAMES[0]
-                if _between(name, span) and (transport == "stdio" or (transport == "sse") == first):
+                if _between(name, span) and (transport in ("stdio", TASKS) or (transport == "sse") == first):
                     found[transport, name] = trace(_scene(body, (transport, name)), "+")
     return found
 
 
 def _scene(body: str, base: Base) -> str:
-    lines = ["on %s %s" % base]
+    lines = ["on %s %s %s" % ("stdio", base[1], _CAPABLE[base[1]]) if base[0] == TASKS else "on %s %s" % base]
     for line in body.splitlines():
         if line.startswith("% "):
             _, conditions, line = line.split(" ", 2)
@@ -531,6 +536,8 @@ def mutants(seed: int, most: int = 99, part: str = "") -> Iterator[Mutant]:
 def _places(way: Way, base: Base, events: Events) -> List[int]:
     """Return where a way can break a session: nowhere if its rules do not bind in the revision."""
     rank = revision(base[1]).rank
+    if (TASKS in way.when.split(",")) != (base[0] == TASKS):
+        return []
     if not _holds(way.when, base) or (way.rules and not any(rank in RULES[id].ranks for id in way.rules)):
         return []
     places, (name, *words) = spots(events, way.where), way.change.split(" ")

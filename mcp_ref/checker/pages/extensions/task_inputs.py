@@ -127,7 +127,8 @@ def _knows_all(message: Message, task: Task) -> bool:
 _MOST = 64
 
 
-@rule("tasks-ext.update-answers-outstanding-keys", on=REQUEST, method=UPDATE_TASK, scene=scene(_ASKED + """
+@rule("tasks-ext.update-answers-outstanding-keys", on=REQUEST, method=UPDATE_TASK,
+      follows="session:tasks-ext.get-input-required", scene=scene(_ASKED + """
   + C #3 tasks/update {%(id)s, "inputResponses": {"a": %(answer)s}}
   - C #3 tasks/update {%(id)s, "inputResponses": {"z": %(answer)s}}
     S #3 {}

@@ -224,7 +224,8 @@ _FORECAST = """
 """
 
 
-@rule("tools.output-schema-conform", on=RESULT, method=_CALL, scene=_FORECAST)
+@rule("tools.output-schema-conform", on=RESULT, method=_CALL, follows="tasks-ext.result-type-task-on-create",
+      scene=_FORECAST)
 def conforms(message: Message) -> Verdict:
     """The structured content of a tool that has an output schema is there, and fits it."""
     if not succeeded(message) or not isinstance(message.data["result"], dict) or message.request is None:
