@@ -130,8 +130,9 @@ def _plain_not_tls(patient: Patient) -> Finding:
     if not _tls_error(patient):
         return None
     first = first_words(patient, b"GET / HTTP/1.0\r\n\r\n")
-    return {"place": _place(patient), "plain": patient.where._replace(scheme="http").origin,
-            "meant": "http" + patient.target[5:]} if first.startswith("HTTP/") else None
+    if not first.startswith("HTTP/"):
+        return None
+    return {"place": patient.where.authority, "meant": patient.trace.masker.url("http" + patient.target[5:])}
 
 
 def _not_tls(patient: Patient) -> Finding:

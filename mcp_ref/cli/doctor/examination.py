@@ -24,7 +24,7 @@ from ..use.connecting import target_arguments, target_options
 from . import addresses, programs
 from .causes import LISTS, Cause, decide
 from .evidence import COMMAND, HTTP, SOCKET, Patient
-from .health import about, counts, warnings_of
+from .health import about, counts, last_words, warnings_of
 from .looks import again_without_probe
 
 _STDERR_LINES = 8
@@ -186,6 +186,8 @@ def _doctor(options: Any) -> int:
         healthy = all(_take(patient, stage, report["steps"], tell) for stage in STAGES if patient.kind in stage.kinds)
         if healthy:
             report.update(server=about(patient), warnings=[warned._asdict() for warned in warnings_of(patient)])
+            patient.client.close()
+            report["server"].update(last_words(patient))
             _tell_health(report, tell)
         else:
             if patient.kind == COMMAND and programs.is_silent(patient):

@@ -45,11 +45,15 @@ def about(patient: Patient) -> Dict[str, Any]:
     name = patient.quote("%s %s" % (info.name, info.version)) if info is not None else "a server without a name"
     found: Dict[str, Any] = {
         "name": name, "revision": str(client.revision), "era": "modern" if client.revision.stateless else "legacy",
-        "transport": patient.transport, "stderr": [one_line(line) for line in patient.stderr[-_STDERR_LINES:]],
-        "stderr_lines": len(patient.stderr)}
+        "transport": patient.transport}
     if patient.kind == COMMAND:
         found["start_milliseconds"] = round(1000 * _start(patient), 1)
     return found
+
+
+def last_words(patient: Patient) -> Dict[str, Any]:
+    """Return what the server wrote on its standard error; all of that has been read once the client is closed."""
+    return {"stderr_lines": len(patient.stderr), "stderr": [one_line(line) for line in patient.stderr[-_STDERR_LINES:]]}
 
 
 def _start(patient: Patient) -> float:

@@ -199,7 +199,7 @@ def _noise(*patterns: str, also_ended: bool = False) -> Callable[[Patient], Find
         if patient.step == LISTS or not (isinstance(patient.error, RequestTimeout) or also_ended and _ended(patient)):
             return None
         line = next((line for pattern in compiled for line in patient.noise if pattern.search(line)), None)
-        return None if line is None else {"line": patient.quote(line), "count": len(patient.noise)}
+        return None if line is None else {"line": patient.quote(line.replace("\0", ""))}
     return seen
 
 
