@@ -508,3 +508,14 @@ def test_the_trace_goes_to_a_file(place: Place, capsys: Any) -> None:
 def test_it_runs_as_a_program(place: Place) -> None:
     done = run("doctor", *program("serve()")(place))
     assert (done.returncode, done.err) == (0, "") and done.out.endswith("healthy: small 1\n")
+
+
+def test_an_entry_of_a_hosts_file_is_examined_as_the_host_starts_it(place: Place, capsys: Any) -> None:
+    entry = {"command": sys.executable, "args": ["examples/echo_server.py"]}
+    file = place.folder / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"echo": entry, "gone": {"command": "no-such-program"}}}))
+    assert examined(capsys, "%s:echo" % file)[0] == 0
+    code, report, _ = examined(capsys, "%s:echo" % file, "--cwd", str(place.folder))
+    assert code == 1 and report["cause"]["id"] == "script-missing"
+    code, report, _ = examined(capsys, "%s:gone" % file)
+    assert code == 1 and report["cause"]["id"] == "command-not-found"

@@ -20,7 +20,7 @@ from ...limits import DEFAULT, Limits
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, say, say_json
 from ..tracing import trace_to
-from ..use.connecting import target_arguments, target_options
+from ..use.connecting import take_entry, target_arguments, target_options
 from . import addresses, programs
 from .causes import LISTS, Cause, decide
 from .evidence import COMMAND, HTTP, SOCKET, Patient
@@ -177,8 +177,8 @@ def _doctor(options: Any) -> int:
     def trace(take: Any) -> Any:
         return trace_to(options.trace, take)
 
-    patient = Patient(
-        options.server, target_arguments(options), options.revision or options.era, _limits(options), trace)
+    limits = take_entry(options, _limits(options))
+    patient = Patient(options.server, target_arguments(options), options.revision or options.era, limits, trace)
     _learn(patient)
     report: Dict[str, Any] = {"healthy": True, "steps": []}
     tell: Callable[[str], None] = (lambda text: None) if options.json else say

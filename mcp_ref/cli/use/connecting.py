@@ -81,10 +81,7 @@ def connected(options: Any) -> "Client":
     from ...client.connecting import is_command
 
     options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
-    limits = _limits(options)
-    named = entry_named(options.server)
-    if named is not None:
-        limits = _take(options, *named, limits)
+    limits = take_entry(options, _limits(options))
     quiet = options.quiet or is_text(options.trace)  # such a trace shows it
     shown = _ServerLines() if is_command(options.server) and not quiet else None
     try:
@@ -186,13 +183,17 @@ def entry_named(server: Any) -> "Optional[Tuple[Configuration, str]]":
     return file, name
 
 
-def _take(options: Any, file: "Configuration", name: str, limits: Limits) -> Limits:
-    """Put what an entry says in the place of the options that say the same, and return the limits with its time to
-    connect. Options that are given go before. Raises `UsageError`."""
+def take_entry(options: Any, limits: Limits) -> Limits:
+    """Put what the entry that SERVER stands for says in the place of the options that say the same; return the limits
+    with its time to connect. Options that are given go before. Raises `UsageError`."""
+    named = entry_named(options.server)
+    if named is None:
+        return limits
     from ...host.configuration import Variables
     from ...host.dialects import filled, is_off, shape
     from ...host.member import Launch
 
+    file, name = named
     where = file.where(name)
     try:
         off = is_off(where, file.servers[name])
