@@ -188,6 +188,7 @@ def test_every_event_of_a_reply_comes_once_whatever_is_cut_meanwhile(tmp_path):
         assert heard(*streams) == [*range(total), "done"] and len(streams) > 3
 
 
+@pytest.mark.race
 def test_an_answer_that_came_while_its_stream_was_resumed_is_seen_at_once(tmp_path, monkeypatch):
     """The reply ends after the events were read, and its process has nobody left who takes letters."""
     monkeypatch.setattr(resumption, "ASK_SECONDS", 1e6)
@@ -208,6 +209,7 @@ def test_an_answer_that_came_while_its_stream_was_resumed_is_seen_at_once(tmp_pa
         assert heard(site[1].get(last(reply)).done()) == ["b", "done"]
 
 
+@pytest.mark.race
 def test_who_followed_a_stream_before_does_not_take_it_back(tmp_path, monkeypatch):
     """The letter that says so may be lost: whoever asks is told again."""
     monkeypatch.setattr(resumption, "ASK_SECONDS", 0.02)
@@ -310,6 +312,7 @@ def test_every_message_arrives_once_whatever_is_cut_and_wherever_it_is_resumed(t
         assert sorted(heard(*streams)) == list(range(-1, total)) and len(set(ids(*streams))) == len(ids(*streams))
 
 
+@pytest.mark.race
 def test_what_could_not_be_sent_goes_another_way_unless_the_stream_was_taken_over(tmp_path, monkeypatch):
     """A message is kept, its connection turns out to be dead, and meanwhile another process may have resumed it."""
     with Site(tmp_path) as site:
@@ -340,6 +343,7 @@ def test_what_could_not_be_sent_goes_another_way_unless_the_stream_was_taken_ove
         assert fresh.next()["params"]["data"] == "after" and heard(*taken) == ["once"]
 
 
+@pytest.mark.race
 def test_a_message_that_goes_another_way_while_its_stream_is_resumed_comes_once(tmp_path, monkeypatch):
     """The event is read by who resumes the stream, and then removed by who could not send it."""
     with Site(tmp_path) as site, Gate() as gate:
@@ -505,6 +509,7 @@ def test_a_request_whose_process_died_is_answered_by_an_error_once(batch, tmp_pa
             assert site[place].get(last(reply)).answer() == answer
 
 
+@pytest.mark.race
 def test_a_process_that_ends_says_so_to_whoever_follows(tmp_path, monkeypatch):
     monkeypatch.setattr(resumption, "LOST_SECONDS", 1e6)
     with Site(tmp_path) as site, talking(site) as gate:
