@@ -147,7 +147,7 @@ def held(listeners: Dict[str, Any], store: SqliteStore) -> Dict[str, Any]:
         "body bytes": sum(http.body_bytes for http in https),
         "held bytes": server.held.total,
         "most held bytes": LIMITS.max_held_bytes,
-        "sessions": sum(len(endpoint.sessions.all()) for endpoint in endpoints) + store.count(),
+        "sessions": sum(len(endpoint.sessions.all()) for endpoint in endpoints) + store.count_sessions(),
         "tasks": len(server.tasks.store),
         "memory": int(rows["VmRSS"].split()[0]) * 1024,
         "objects": {name: objects[name] for name in WATCHED},
