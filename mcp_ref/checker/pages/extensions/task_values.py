@@ -5,7 +5,6 @@ extensions/tasks/tasks), and of who offers the extension.
 from datetime import timedelta
 from typing import Any, Dict, List, Mapping, Tuple, Union
 
-from ....codec import DecodeError, decode
 from ....methods import CALL_TOOL, ELICIT, TASK_NOTICE, TASK_STATUS, TASKS, UPDATE_TASK, lookup, result_class
 from ....requirements import Requirement
 from ....wiretrace import CLIENT, SERVER
@@ -16,7 +15,7 @@ from ...values import has_mask, instant, is_time, masked, members, short
 from ..basic.versioning import Era
 from ..client.elicitation import faults_of_content
 from ..tasks.known import AUGMENTED, REPORTING, reports
-from .task_creation import scene
+from .task_creation import fits, scene
 from .task_state import METHODS, declared, is_created, state_of, task_of
 
 UNDECIDED: Dict[str, str] = {}
@@ -147,18 +146,11 @@ def kinds(message: Message) -> Verdict:
     """The answer to a question of a task is a result of the method that the question has."""
     found: List[Union[str, Broken]] = []
     seen, revision = _answered(message), message.revision
-    for key, question, answer in seen if revision is not None else ():
+    for key, question, answer in seen:
         row = lookup(str(question.get("method")), revision) if revision is not None else None
-        if row is None or row.result is None or revision is None:
-            continue
-        try:
-            decode(result_class(row), answer, revision, "answer")
-        except DecodeError as error:
-            found.append(Broken("%s: expected %s, got %s (a result of %s)" % (
-                short(error.path, 40), short(error.expected, 40), short(error.got), row.name),
-                "params.inputResponses.%s" % key[:40]))
-        except RecursionError:
-            pass
+        wrong = fits(result_class(row), answer, message) if row is not None and row.result is not None else ""
+        if row is not None and wrong:
+            found.append(Broken("%s (a result of %s)" % (wrong, row.name), "params.inputResponses.%s" % key[:40]))
     return found[:4] or (KEPT if seen else None)
 
 
