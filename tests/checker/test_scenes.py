@@ -56,6 +56,7 @@ def test_rule_has_words_of_its_own_and_binds(id):
 def test_circumstances_leave_out_only_what_has_nothing_to_say(monkeypatch):
     """With every rule asked about everything, the findings and the counts are the same."""
     assert any(row.when for row in load().values()) and any(row.when for row in rules.OBSERVERS)
+    assert any(row.given for row in load().values())
 
     def judged(row, sign):
         checker = Checker()
