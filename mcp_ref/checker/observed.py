@@ -28,7 +28,7 @@ META_TASK = "io.modelcontextprotocol/related-task"
 
 _EMPTY: Dict[str, Any] = {}
 _NOTHING: Deque[Any] = deque()
-"""What an exchange has of what most have none of; never changed."""
+"""The queue of an exchange that has had nothing for it; never changed."""
 
 
 def id_key(id: Any) -> Tuple[str, Any]:
@@ -214,9 +214,9 @@ class Exchange:
         self.fields = pairs_of(event)
         """The header fields of the request, in order."""
         self.header: Callable[[str], Optional[str]] = by_name(self.fields).get
-        """Returns the value of a header field of the request (lower-case name); several are joined by commas."""
+        """A function that returns the value of a header field of the request (lower-case name), several joined by commas."""
         self.answer_header: Callable[[str], Optional[str]] = _EMPTY.get
-        """The same for the response."""
+        """A function that returns the value of a header field of the response."""
         self.sent: List[Message] = []
         """The messages that the client has sent in it."""
         self.request: Optional[Message] = None

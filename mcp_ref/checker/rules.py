@@ -118,7 +118,7 @@ _OF_MESSAGE = sum(CIRCUMSTANCES.values()) - _OF_EXCHANGE
 _NOT_OF_KIND = {
     REQUEST: _TASK | _UNLIKE, NOTIFICATION: _PROGRESS | _TASK | _BRINGS | _UNLIKE, RESULT: _BRINGS,
     ERROR: _TASK | _BRINGS, ODD: _TASK | _BRINGS | _UNLIKE, NOISE: _TASK | _BRINGS | _UNLIKE}
-"""What is true of a message for its kind alone, because it does not apply."""
+"""The bits that are true of a message for its kind alone, because they do not apply."""
 
 SENDER = "sender"
 """The party of a rule that binds both: the sender of the message."""
