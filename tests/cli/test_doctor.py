@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Tuple
 import pytest
 
 from mcp_ref.cli.doctor import addresses, causes, programs
+from mcp_ref.cli.doctor.evidence import Patient
 
 from .running import here, one_line_of, run
 
@@ -519,3 +520,14 @@ def test_an_entry_of_a_hosts_file_is_examined_as_the_host_starts_it(place: Place
     assert code == 1 and report["cause"]["id"] == "script-missing"
     code, report, _ = examined(capsys, "%s:gone" % file)
     assert code == 1 and report["cause"]["id"] == "command-not-found"
+
+
+def test_a_line_on_stderr_counts_also_if_it_is_told_before_the_start() -> None:
+    from mcp_ref.limits import DEFAULT
+    from mcp_ref.wiretrace import Trace
+
+    patient = Patient("x", {}, None, DEFAULT, Trace)
+    patient.trace.tell("stderr", "server", note="KeyError: 'KEY'")
+    patient.trace.tell("process", "client", {"did": "start", "command": ["x"]})
+    patient.trace.tell("process", "server", {"did": "exit", "code": 1})
+    assert (patient.stderr, patient.exit_code) == (["KeyError: 'KEY'"], 1)

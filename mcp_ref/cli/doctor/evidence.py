@@ -121,9 +121,11 @@ class Patient:
 
     @property
     def stderr(self) -> List[str]:
-        """The lines that the process wrote on its standard error when it last wrote any, in one of its lives."""
-        lives = ([event.text for event in life if event.kind == STDERR] for life in reversed(self.lives))
-        return next(filter(None, lives), [])
+        """The lines that the process wrote on its standard error in all of its lives.
+
+        They are read by a thread of their own, so a line may be told before the start of the process that wrote it.
+        """
+        return [event.text for event in self.events if event.kind == STDERR]
 
     @property
     def exit_code(self) -> Optional[int]:
