@@ -11,13 +11,13 @@ direction, beside the specification; a module imports only from those above it.
     methods; `deprecations`: the features that are going to leave the protocol
 5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, content, HTTP
 6.  `wiretrace`, `ladder`: traces of the wire; `threads`: all threads; `transports`: pipes and sockets;
-    `stores`: what processes share;
-    `http11`: HTTP and nothing of MCP; `streamable`: MCP over HTTP; `recorder`: a shim and a
-    proxy that record others
+    `stores`: what processes share; `http11`: HTTP and nothing of MCP; `streamable`: MCP over HTTP; `recorder`: a shim
+    and a proxy that record others
 7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions
 8.  `server`, `client`: the roles; `auth`: authorization over HTTP, for both; `checker`: the judge of recorded and live
     sessions, which uses none of these
-9.  `host`: several clients, consent, names, isolation, audit; `crosscheck`: `messages` against the official schemas
+9.  `host`: several clients, consent, names, isolation, audit; `testing`: tests of servers; `crosscheck`: `messages`
+    against the official schemas
 10. `cli`, `demo`: the command line
 
 Start with::
