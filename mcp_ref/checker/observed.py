@@ -214,8 +214,7 @@ class Exchange:
         self.fields = pairs_of(event)
         """The header fields of the request, in order."""
         self.header: Callable[[str], Optional[str]] = by_name(self.fields).get
-        """A function that returns the value of a header field of the request (lower-case name); several are joined by
-        commas."""
+        """A function that returns the value of a header field of the request (lower-case name); several are joined."""
         self.answer_header: Callable[[str], Optional[str]] = _EMPTY.get
         """A function that returns the value of a header field of the response."""
         self.sent: List[Message] = []

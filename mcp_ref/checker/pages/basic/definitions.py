@@ -45,7 +45,7 @@ def _fault(decode: Callable[..., Any], value: Any, name: str, what: str) -> Opti
 
 
 _PARAMS: Dict[Tuple[str, int], Optional[Tuple[Callable[..., Any], str]]] = {}
-_RESULTS: Dict[Tuple[str, int, str], Optional[Tuple[Callable[..., Any], str]]] = {}
+_RESULTS: Dict[Tuple[str, int, Any], Optional[Tuple[Callable[..., Any], str]]] = {}
 
 
 def _name(declared: Any) -> str:
@@ -96,7 +96,7 @@ def _result_decoder(message: Message, row: Method, revision: Revision) -> Option
         wanted = row.other
     if wanted is None:
         return None
-    key = (row.name, revision.rank, _name(wanted))
+    key = (row.name, revision.rank, wanted)
     if key not in _RESULTS:
         cls = result_class(row) if wanted == row.result else load(wanted)
         _RESULTS[key] = (decoder(cls, revision), _name(wanted))

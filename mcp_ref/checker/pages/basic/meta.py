@@ -78,7 +78,7 @@ def _wrong(message: Message) -> Dict[str, Optional[str]]:
 
 
 def _judged(message: Message, fault: str) -> Verdict:
-    wrong = _wrong(message)
+    wrong: Dict[str, Optional[str]] = message.notes.get("keys") or _wrong(message)
     if fault in wrong:
         return Broken("the key %s" % shown(wrong[fault]), "_meta")
     return KEPT if wrong else None
@@ -192,6 +192,9 @@ def missing_required_http_400(message: Message) -> Verdict:
         message.error.get("code") == _INVALID_PARAMS) else None
 
 
+_CONFIGURATION = {party: CannotTell("the configuration of the %s" % party) for party in (CLIENT, SERVER)}
+
+
 def _named(message: Message, party: str, key: str) -> Verdict:
     """Return the verdict about a party that names itself: on all of its messages, or (so configured) on none."""
     if message.sender != party:
@@ -201,7 +204,7 @@ def _named(message: Message, party: str, key: str) -> Verdict:
     if party == CLIENT and message.connection.http:
         return CannotTell("which client sent the request: several may share the connection")
     return Broken("%s without %s, which others had" % (message.method, key), "_meta") if (
-        message.session.state(Seen).named[party]) else CannotTell("the configuration of the %s" % party)
+        message.session.state(Seen).named[party]) else _CONFIGURATION[party]
 
 
 @rule("meta.client-info", on=REQUEST, follows="meta.required-fields", scene="""

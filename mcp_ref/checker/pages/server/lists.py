@@ -33,13 +33,16 @@ def stale(message: Message) -> bool:
         message.time > message.connection.state(Era).fresh_until)
 
 
+_UNDECLARED_YET = CannotTell("the capabilities of the server")
+
+
 def declared(message: Message, feature: str, what: str) -> Verdict:
     """Judge a success that needs a capability of the server."""
     if message.result.get("resultType", "complete") != "complete":
         return None
     known = message.has_capability(SERVER, feature)
     if known is None:
-        return CannotTell("the capabilities of the server")
+        return _UNDECLARED_YET
     if known:
         return KEPT
     if stale(message):

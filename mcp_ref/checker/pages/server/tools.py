@@ -51,6 +51,9 @@ def tool_of(message: Message) -> Optional[Mapping[str, Any]]:
     return None if request is None else lists(message.session).definition(_LIST, request.params.get("name"))
 
 
+_UNLISTED = CannotTell("the list of tools")
+
+
 def done(message: Message) -> bool:
     """Return True for the result of a call itself: no task, no wish for input."""
     return message.result.get("resultType", "complete") == "complete" and "task" not in message.result
@@ -238,7 +241,7 @@ def fits_output(request: Message, result: Mapping[str, Any], where: str) -> Verd
     if request.revision is None:
         return None
     if _LIST not in lists(request.session).complete:
-        return CannotTell("the list of tools")
+        return _UNLISTED
     tool = tool_of(request)
     if tool is None or not isinstance(tool.get("outputSchema"), dict):
         return None
