@@ -245,8 +245,8 @@ DEEDS = (
 
 # --- by reading the code ----------------------------------------------------------------------------------------------
 
-PRINTING = ("cli/", "crosscheck/", "demo.py", "__main__.py")
-"""What is run as a program may print, and may be told by signals to stop."""
+PRINTING = ("cli/", "crosscheck/", "demo.py", "__main__.py", "testing/")
+"""What is run as a program may print, and may be told by signals to stop; what tests run may say why they failed."""
 OWNER = ("server/serving/process.py", "recorder/shim.py")
 """The owners of the process: `Server.run`, `Server.run_http`, the shim around a server. They take signals, and say a
 word to a person."""

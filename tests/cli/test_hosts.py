@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shlex
 import stat
 import sys
 
@@ -121,7 +122,7 @@ def test_an_entry_says_how_long_to_wait_for_its_server(home, capsys):
 
 def test_a_command_that_names_a_file_is_a_command(home, capsys):
     (home / "data.json").write_text("{}")
-    code, _, err = here(capsys, "tools", "%s -c 1 %s" % (ECHO[0], home / "data.json"))
+    code, _, err = here(capsys, "tools", "%s -c 1 %s" % (shlex.quote(ECHO[0]), home / "data.json"))
     assert code == 3 and "server exited" in err
 
 

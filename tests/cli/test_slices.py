@@ -10,13 +10,13 @@ from mcp_ref.cli.copying import parts
 from .running import ECHO, ROOT, fresh, here
 
 SERVER = '''
-import io, json, os, threading
+import io, json, logging, os, threading
 import my.mcp.server as own
 from my.mcp import Context, Limits, McpError, REVISIONS, Server, ToolError
 from my.mcp.server import (
     Annotations, Answer, BadSkill, Cache, Connection, Extension, Icon, Inline, MainThreadQueue, MemoryTasks, Method,
-    NoThreads, ResourceNotFound, Route, RpcError, SqliteStore, Store, Tasks, TaskStore, ToolAnnotations, Trace,
-    UrlElicitationRequired, audio, blob, image, to_file, to_text)
+    NoThreads, RequestNames, ResourceNotFound, Route, RpcError, SqliteStore, Store, Tasks, TaskStore, ToolAnnotations,
+    Trace, UrlElicitationRequired, access_log, audio, blob, current, image, image_file, to_file, to_text)
 
 used = {}
 
@@ -41,11 +41,27 @@ server = Server("x", extensions=[Search()], cache=Cache(ttl=5, scope="public"), 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
 def add(a: int, b: int, ctx: Context) -> int:
     ctx.progress(1, 2)
+    logging.getLogger("mine").warning("adding")
+    assert current() is ctx
     return a + b
+
+class Kept(logging.Handler):
+    def emit(self, record):
+        lines.append((record.name, getattr(record, "mcp_request", ""), record.getMessage()))
+
+lines = []
+for logger in ("mine", "my.mcp.access"):
+    handler = Kept()
+    handler.addFilter(RequestNames())
+    logging.getLogger(logger).addHandler(handler)
+    logging.getLogger(logger).setLevel("INFO")
+server.around(access_log)
+with open("x.png", "wb") as file:
+    file.write(b"x")
 
 @server.tool
 def media() -> list:
-    return [image(b"x", "image/png"), audio(b"x", "audio/wav"), blob("x://b", b"x")]
+    return [image(b"x", "image/png"), audio(b"x", "audio/wav"), blob("x://b", b"x"), image_file("x.png")]
 
 @server.tool
 def fails(how: str) -> str:
@@ -112,7 +128,9 @@ found = talk([
     call(11, "server/discover"), call(12, "search/run"),
 ])
 assert found[1]["result"]["structuredContent"] == {"result": 3}, found[1]
-assert [each["type"] for each in found[2]["result"]["content"]] == ["image", "audio", "resource"], found[2]
+assert [each["type"] for each in found[2]["result"]["content"]] == ["image", "audio", "resource", "image"], found[2]
+assert ("mine", "tools/call#1", "adding") in lines, lines
+assert any(each[2].startswith("tools/call add id=1: answered in ") for each in lines), lines
 assert found[3]["result"]["isError"] and found[4]["error"]["code"] == -31999, (found[3], found[4])
 assert found[5]["result"]["resultType"] == found[6]["result"]["resultType"] == "input_required", (found[5], found[6])
 assert found[7]["error"]["code"] == -32602 and found[8]["result"]["messages"], (found[7], found[8])
@@ -120,7 +138,8 @@ assert found[9]["result"]["ttlMs"] == 5000 and found[9]["result"]["tools"][0]["a
 assert found[10]["result"]["completion"]["values"] == ["x"] and "com.example/search" in str(found[11])
 assert "result" in found[12], found[12]
 used.update(dict.fromkeys("Annotations Answer Cache Context Extension Icon Inline Method ResourceNotFound Route "
-                          "RpcError Server ToolAnnotations UrlElicitationRequired audio blob image".split()))
+                          "RequestNames RpcError Server ToolAnnotations UrlElicitationRequired access_log audio blob "
+                          "current image image_file".split()))
 
 @use("Trace", "to_text", "to_file")
 def _():

@@ -343,7 +343,7 @@ def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
     assert both[store] == ours[store] and beside in left_out(both)
 
 
-MOST_OF_A_STDIO_SERVER = 168
+MOST_OF_A_STDIO_SERVER = 171
 """Modules. A server for pipes loads half of them until its first call; the others are for what it may be asked."""
 MOST_UNTIL_THE_FIRST_ANSWER = 70
 """Modules of the package, at the answer to `initialize`."""

@@ -33,12 +33,17 @@ def _not_an_address(patient: Patient) -> Finding:
     return {"word": patient.quote(word), "meant": patient.quote(meant)}
 
 
+_MOST_SPACES = 20
+
+
 def _one_word(patient: Patient) -> Finding:
-    word = patient.words[0] if patient.step == PROGRAM else ""
-    first = word.split(" ")[0]
-    if " " not in word or len(patient.words) > 1 or shutil.which(first, path=patient.env.get("PATH")) is None:
-        return None
-    return {"word": patient.quote(word), "first": first}
+    word = patient.words[0] if patient.step == PROGRAM and len(patient.words) == 1 else ""
+    parts = word.split(" ")
+    for stop in range(1, min(len(parts), _MOST_SPACES)):  # a path may have spaces in it
+        first = " ".join(parts[:stop])
+        if shutil.which(first, path=patient.env.get("PATH")) is not None:
+            return {"word": patient.quote(word), "first": first}
+    return None
 
 
 def _no_folder(patient: Patient) -> Finding:

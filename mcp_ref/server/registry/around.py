@@ -35,6 +35,7 @@ import logging
 import time
 from typing import Any, Callable, Dict, Sequence
 
+from ...diagnostics.packagelog import get_logger
 from ...errors import RequestCancelled
 from ...jsonrpc import Encoded, shown
 from ...peer.context import HANDLED, Context, Route
@@ -42,7 +43,7 @@ from ...peer.context import HANDLED, Context, Route
 Hook = Callable[[str, Dict[str, Any], Any, Callable[..., Any]], Any]
 NAMING = ("name", "uri", "taskId")
 """The members of params that say what a request is about."""
-ACCESS = logging.getLogger("mcp_ref.access")
+ACCESS = get_logger(__name__.partition(".server.")[0] + ".access")
 
 
 def wrapped(method: str, route: Route, hooks: Sequence[Hook]) -> Route:
