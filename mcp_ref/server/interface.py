@@ -5,7 +5,7 @@ an argument. They declare the members that they use by the protocols of this mod
 each of them can be read and checked without the class that loads it.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Protocol, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from ..codec import Model
 from ..jsonrpc import Request
@@ -23,6 +23,7 @@ from ..transports.held import Held
 if TYPE_CHECKING:
     from ..messages.base import Icon
     from ..streamable.server.authenticate import Guard
+    from ..streamable.server.own_routes import OwnRoute
     from ..wiretrace import Trace
     from .hints.signature import LazyValidator, Signature
     from .registry.caching import Cache
@@ -89,6 +90,10 @@ class ServerInterface(Features, Protocol):
     @property
     def may_log(self) -> bool:
         """True if a handler could send log messages."""
+
+    @property
+    def http_routes(self) -> "Sequence[OwnRoute]":
+        """The HTTP addresses of the author's own."""
 
     @property
     def held(self) -> Held:

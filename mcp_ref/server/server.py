@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from ..streamable.server.authenticate import Authenticate, Guard
     from ..streamable.server.call import Answer
     from ..streamable.server.call import Caller as HttpCaller
+    from ..http11.message import HttpRequest
+    from ..streamable.server.own_routes import OwnRoute
     from ..streamable.server.session_table import SessionTable
     from ..streamable.server.wsgi import Application
     from ..stores.store import Store
@@ -290,13 +292,13 @@ class Server(Registration):
     @spelt
     def run_http(
         self, host: str = "127.0.0.1", port: int = 8000, path: str = "/mcp", *,
-        ready: Optional[Callable[[str], Any]] = None,
-        auth: "Optional[Guard]" = None, token: Optional[str] = None,
+        ready: Optional[Callable[[str], Any]] = None, auth: "Optional[Guard]" = None, token: Optional[str] = None,
         authenticate: "Optional[Authenticate]" = None, allowed_hosts: Optional[Sequence[str]] = None,
         allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
         fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
         trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+        health: Optional[str] = None, metrics: Optional[str] = None,
     ) -> None:
         """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.server.serving.process`. Blocks.
 
@@ -332,6 +334,8 @@ class Server(Registration):
                                                    X-Forwarded-For has the address of a client, for
                                                    ``max_session_share``
         ``trace``            that of the server    a `mcp_ref.wiretrace.Trace` that sees every message, and HTTP
+        ``health``           none                  a path that answers 200 while the server serves, and one with
+        ``metrics``                                `statistics` for Prometheus; see `http_route`, ``access="here"``
         ===================  ====================  ==================================================================
         """
         from ..diagnostics.packagelog import own_process
@@ -343,7 +347,7 @@ class Server(Registration):
             self, "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, path), ready, auth=auth,
             token=token, authenticate=authenticate, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins,
             sessions=sessions, json_response=json_response, poll_after=poll_after, legacy=legacy, fds=fds,
-            ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace,
+            ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace, health=health, metrics=metrics,
         )
 
     @spelt
@@ -401,6 +405,7 @@ class Server(Registration):
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
         fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
         trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+        health: Optional[str] = None, metrics: Optional[str] = None,
     ) -> "Union[SocketListener, HttpListener]":
         """Serve any number of clients in the background, on ``http://host:port/path``, ``tcp://host:port`` or
         ``unix:///path``.
@@ -414,7 +419,7 @@ class Server(Registration):
         options: Dict[str, Any] = dict(
             auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins, json_response=json_response, poll_after=poll_after,
-            ssl_context=ssl_context, trace=trace,
+            ssl_context=ssl_context, trace=trace, health=health, metrics=metrics,
         )
         if address.startswith(("http://", "https://")):
             from .serving.http_listener import HttpListener
@@ -455,6 +460,31 @@ class Server(Registration):
         for name in ("tools", "prompts", "apps"):
             if name in self._features:
                 self._features[name].resolve()
+
+    # HTTP
+
+    @spelt
+    def http_route(
+        self, method: str, path: str, function: Optional[Callable[["HttpRequest"], Any]] = None, *,
+        access: str = "clients",
+    ) -> Any:
+        """Have a function answer the HTTP requests of a method to a path, beside the endpoint; a decorator, too.
+
+        `run_http` and `listen` serve it, from then on. ``access``: "clients", "here" or "everybody". See
+        `mcp_ref.streamable.server.own_routes`. Raises TypeError or ValueError for a route that cannot be.
+        """
+        from ..streamable.server.own_routes import own_route
+
+        def register(function: Any) -> Any:
+            self._features.setdefault("http routes", []).append(own_route(method, path, function, access))
+            return function
+
+        return register if function is None else register(function)
+
+    @property
+    def http_routes(self) -> "Sequence[OwnRoute]":
+        """The routes of `http_route`."""
+        return self._features.get("http routes", ())  # type: ignore[no-any-return]
 
     # Observing
 

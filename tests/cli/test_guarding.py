@@ -114,6 +114,7 @@ def test_options_that_do_not_go_together(options, why, file, capsys):
     (["--tls-cert", __file__], "cannot be used"),
     (["--tls-cert", PEM, "--tls-key", __file__], "--tls-key %s cannot be used" % __file__),
     (["--trusted-proxy", "nobody"], "--trusted-proxy: "),
+    (["--health", "healthz"], "--health takes a path, such as /health, not healthz"),
 ])
 def test_options_that_cannot_be_are_refused_before_anything_is_served(options, why, file, capsys):
     code, out, err = here(capsys, "run", file, "--http", "127.0.0.1:0", *options)
@@ -134,6 +135,10 @@ def test_tls_proxies_hosts_and_origins(file, workers, capsys):
         assert code == 3 and "certificate" in err.lower()
         with pytest.raises(McpError), connect(running.url, cafile=PEM):
             pytest.fail("127.0.0.1 is not an allowed host any more")
+
+
+def test_addresses_for_operators_go_to_the_listener():
+    assert listener_options({"health": "/up", "metrics": "/counts"}) == {"health": "/up", "metrics": "/counts"}
 
 
 def test_what_is_said_of_proxies_goes_to_the_listener():

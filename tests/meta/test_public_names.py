@@ -32,8 +32,8 @@ IN_HELP: Dict[str, Set[str]] = {
 """For users, and described by `help` alone."""
 INSIDE: Dict[str, Set[str]] = {
     "client": {"hang_up", "listening", "renewed", "wanted"},
-    "server": {"completes", "connection", "declare", "held", "hides", "hold", "let_go", "listeners", "may_log",
-               "resolve", "states", "subscriptions", "tick"},
+    "server": {"completes", "connection", "declare", "held", "hides", "hold", "http_routes", "let_go", "listeners",
+               "may_log", "resolve", "states", "subscriptions", "tick"},
     "host": set(),
 }
 """For other parts of the package; they may change."""

@@ -130,7 +130,7 @@ def test_the_table_of_options_names_all_of_http_with_their_defaults() -> None:
     table = page.read_text(encoding="utf-8").split(heading)[1].split("\n\n")[0].splitlines()
     rows = {row.split("`")[1]: row.split("|")[3].strip() for row in table}
     assert set(rows) == keywords(Server.run_http) == keywords(Server.listen) | {"ready"}
-    assert set(rows) - keywords(Server.wsgi) == {"legacy", "ssl_context", "fds", "ready"}
+    assert set(rows) - keywords(Server.wsgi) == {"legacy", "ssl_context", "fds", "ready", "health", "metrics"}
     said = {name: inspect.signature(Server.run_http).parameters[name].default for name in rows}
     assert {name for name, default in said.items() if default not in (None, ())} == {"sessions", "legacy"}
     assert rows["sessions"] == '`"%s"`' % said["sessions"] and rows["legacy"] == str(said["legacy"])

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _NAMES = ("token_env", "resource", "authorization_server", "jwks", "introspect", "client_id", "client_secret_env",
           "audience", "scope")
-_PLAIN = {"allowed_host": "allowed_hosts", "allowed_origin": "allowed_origins", "trusted_proxy": "trusted_proxies"}
+_PLAIN = {"allowed_host": "allowed_hosts", "allowed_origin": "allowed_origins", "trusted_proxy": "trusted_proxies",
+          "health": "health", "metrics": "metrics"}
 """The options that a listener takes as they are -> their names there."""
 _TLS = ("tls_cert", "tls_key")
 
@@ -41,6 +42,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         " https://app.example.com (default: pages of this machine); may be repeated")
     add("--trusted-proxy", metavar="ADDRESS", action="append", help="an address or network of a proxy, or unix, that is"
         " believed who the client is (X-Forwarded-For); may be repeated")
+    add("--health", metavar="PATH", help="answer 200 at this path while the server serves, such as /healthz: to"
+        " programs of this machine, and to those who may use the server")
+    add("--metrics", metavar="PATH", help="likewise, with counts of requests as text for Prometheus;"
+        " each worker counts for itself")
     add("--tls-cert", metavar="FILE", help="serve https with the certificate (and its chain) in this PEM file")
     add("--tls-key", metavar="FILE", help="its private key, if that is in a file of its own")
 
@@ -72,6 +77,9 @@ def told(options: Any) -> Dict[str, Any]:
 def listener_options(given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the arguments of a listener for these options; {} for none. Raises `UsageError` for a wrong value."""
     found = {option: given[name] for name, option in _PLAIN.items() if name in given}
+    for name in ("health", "metrics"):
+        if not found.get(name, "/").startswith("/"):
+            raise UsageError("--%s takes a path, such as /%s, not %s" % (name, name, found[name]))
     if "trusted_proxy" in given:
         from ...http11.server.owners import Owners
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ...protocol.streamable_http.mirrored import Mirrored
     from ...streamable.http_trace import HttpTrace
     from ...streamable.server.http_sse import SseEndpoint
+    from ...streamable.server.own_routes import OwnRoute, OwnRoutes
     from ...streamable.server.session_table import SessionTable
     from ...stores.store import Store
     from ...wiretrace import Trace
@@ -77,6 +78,7 @@ class HttpListener:
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
         fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
         trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+        health: Optional[str] = None, metrics: Optional[str] = None,
     ) -> None:
         parts = urlsplit(address)
         if (parts.scheme == "https") != (ssl_context is not None):
@@ -84,8 +86,9 @@ class HttpListener:
         if parts.query or parts.fragment or parts.username is not None:
             raise ValueError("%s: an address to listen on is scheme, host, port and path" % address)
         self.server = server
+        self._path = parts.path or PATH
         self.endpoint = endpoint_of(
-            server, path=parts.path or PATH, auth=auth, token=token, authenticate=authenticate,
+            server, path=self._path, auth=auth, token=token, authenticate=authenticate,
             allowed_hosts=allowed_hosts, allowed_origins=allowed_origins, sessions=sessions,
             json_response=json_response, poll_after=poll_after, trusted_proxies=trusted_proxies, trace=trace,
         )
@@ -97,11 +100,12 @@ class HttpListener:
             shared = _shared_options(
                 server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)
             self.legacy = _attached(SseEndpoint(**shared), server, shared["connect"], http)
+        self.own = self._own_routes(health, metrics, _shared_options(
+            server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, None))
         host = parts.hostname or "127.0.0.1"
-        handle = self.endpoint.handle if self.legacy is None else self._handle
+        handle = self.endpoint.handle if self.legacy is None and self.own is None else self._handle
         self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds,
                                held=server.held)
-        self._path = parts.path or PATH
         self._open_to_all = all(given is None for given in (token, authenticate, auth, server.auth))
         self._opened = False
         self._owner = os.getpid()
@@ -152,6 +156,8 @@ class HttpListener:
             if self._closed.is_set():
                 return
             grace = self.server.limits.shutdown_grace if grace is None else grace
+            if self.own is not None:
+                self.own.close()
             for endpoint in self._endpoints():
                 endpoint.close(grace)
             self.http.close(grace)
@@ -180,7 +186,26 @@ class HttpListener:
     def _endpoints(self) -> "List[Union[Endpoint, SseEndpoint]]":
         return [self.endpoint] if self.legacy is None else [self.endpoint, self.legacy]
 
+    def _own_routes(
+        self, health: Optional[str], metrics: Optional[str], shared: Dict[str, Any]
+    ) -> "Optional[OwnRoutes]":
+        """Return the addresses of the author's own, and those of the options; None if there are none."""
+        given: "List[OwnRoute]" = list(self.server.http_routes)
+        if health is None and metrics is None and not given:
+            return None
+        from ...streamable.server import own_routes
+
+        for path, make in ((health, own_routes.health), (metrics, own_routes.metrics)):
+            if path is not None:
+                given.append(own_routes.own_route("GET", path, make(self.server), "here"))
+        taken = [self._path] if self.legacy is None else [self._path, *self.legacy.paths]
+        return own_routes.OwnRoutes(given, self.server.limits, taken, shared)
+
     def _handle(self, exchange: Exchange) -> None:
+        own = None if self.own is None else self.own.at(exchange.request.path)
+        if own is not None:
+            own.handle(exchange)
+            return
         legacy = self.legacy is not None and self.legacy.serves(exchange.request.path)
         self._endpoints()[legacy].handle(exchange)
 
@@ -291,6 +316,7 @@ def serve_http(
     json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
     fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
     trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+    health: Optional[str] = None, metrics: Optional[str] = None,
 ) -> None:
     """Serve until SIGTERM comes, then close in order and return; blocks. Raises `Interrupted` after a Ctrl-C.
 
@@ -301,6 +327,7 @@ def serve_http(
             server, address, auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins, sessions=sessions, json_response=json_response, poll_after=poll_after,
             legacy=legacy, fds=fds, ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace,
+            health=health, metrics=metrics,
         )
         # SIGTERM is handled before the socket listens: clients may connect at once, to a socket of systemd even before.
         with Termination(listening.close) as termination, listening as listener:

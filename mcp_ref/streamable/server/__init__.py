@@ -10,6 +10,7 @@ modules                                 what they are
 `stateless`                             requests of 2026-07-28, which need no session
 `reply_stream`                          the place where an answer goes: a JSON body, or a stream
 `http_sse`                              the two addresses of HTTP+SSE of 2024-11-05
+`own_routes`                            addresses of an author's own beside the endpoint: pages, health, metrics
 `call`, `wsgi`                          the endpoint without a socket: a plain call, and any WSGI engine
 ======================================  ====================================================================
 """

@@ -125,7 +125,7 @@ class Way:
     """
 
     order: Sequence[str] = refusals.ORDER["POST"]
-    guarded = ("admit", "allow", "acquire_slot")
+    guarded: Tuple[str, ...] = ("admit", "allow", "acquire_slot")
 
     def __init__(self, endpoint: "Endpoint") -> None:
         self.endpoint = endpoint
