@@ -26,7 +26,7 @@ from mcp_ref import Context, Limits, Server
 from mcp_ref.server import SqliteStore, Tasks
 from mcp_ref.server.tasks import engine
 
-engine.LEASE = 1.0
+engine.LEASE = engine.IDLE_SWEEP = 1.0
 limits = Limits(max_tasks_per_principal=5000, max_task_requests_per_second=10000.0, max_running_tasks=8)
 server = Server("app", tasks=Tasks(SqliteStore(os.environ["TASKS"]), poll=0.1), limits=limits)
 effects = os.open(os.environ["EFFECTS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

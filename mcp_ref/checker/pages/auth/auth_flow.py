@@ -3,6 +3,7 @@
 The parts of a flow go to several servers, so it is the trace that remembers them. Equal masks are equal secrets.
 """
 
+from math import inf
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
@@ -80,6 +81,9 @@ class Flow:
         """The metadata documents of protected resources, by address."""
         self.resource: Optional[Mapping[str, Any]] = None
         """The last of them."""
+        self.settled = 0.0
+        """The time from which on requests go by these documents: that of the first token since a server has named other
+        authorization servers; infinite until then. A thread may send the token from before meanwhile."""
         self.tried: "Forgetful[str, int]" = _table()
         """The addresses of metadata documents that were asked for, and the last status."""
         self.named: "Forgetful[str, None]" = _table()
@@ -253,6 +257,8 @@ def note_end(exchange: Exchange) -> None:
             url, flow.issuers.get(plain(url)), asked.get("resource", ""), scope if isinstance(scope, str) else None,
             exchange.ended or 0.0, float(max(0, min(lasts, 2 ** 53))) if isinstance(lasts, (int, float)) else None)
         flow.challenge = flow.scope = flow.stepping = None
+        if flow.settled == inf:
+            flow.settled = exchange.ended or 0.0
 
 
 def _note_document(exchange: Exchange, flow: Flow, url: str) -> None:
@@ -260,8 +266,10 @@ def _note_document(exchange: Exchange, flow: Flow, url: str) -> None:
     if not document:
         return
     if is_resource_metadata(exchange):
+        listed, before = document.get("authorization_servers"), flow.resources.get(url)
+        if before is not None and before.get("authorization_servers") != listed:
+            flow.settled = inf
         flow.resources[url] = flow.resource = document
-        listed = document.get("authorization_servers")
         for each in listed[:16] if isinstance(listed, list) else []:
             if isinstance(each, str):
                 flow.named[each] = None

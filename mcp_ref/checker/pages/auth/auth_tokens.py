@@ -167,7 +167,7 @@ def _listed(flow: Flow, exchange: Exchange) -> Any:
 def tokens_of_its_server(exchange: Exchange) -> Verdict:
     """A client sends to a server only tokens of the authorization servers that it names."""
     token, flow = _issued(exchange), flow_of(exchange)
-    if token is None or token.issuer is None or not exchange.sent:
+    if token is None or token.issuer is None or not exchange.sent or exchange.opened <= flow.settled:
         return None
     listed, issuer = _listed(flow, exchange), token.issuer.document.get("issuer")
     if not isinstance(listed, list) or not isinstance(issuer, str):
