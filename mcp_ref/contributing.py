@@ -84,7 +84,7 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
       threads.WorkerPool._next                       Return the next job, or None if there is none
       peer.executors.Workers._run                    Threads that run handlers, and one that watches whether they block
       peer.jobs.Call.run                             Run the handler and send its answer
-      peer.context.Tally.on.call                     Return a route whose requests are counted
+      peer.context.RequestTally.on.call              Return a route whose requests are counted
       server.tools.Tools.call_route.answer           Return the route of `tools/call`
       peer.sender.Sender.rate                        Return the rate limiter of this connection for the limit of this...
       server.hints.signature.LazyValidator.validate  Return the violations of the schema,
@@ -124,7 +124,7 @@ HTTP server. An HTTP server in a handshake session: a POST comes, and its reply 
       protocol.envelope.carries                            Return True if a request is one of the stateless era, by t...
       peer.jobs.Call.run                                   Run the handler and send its answer
       peer.executors.CallerRuns.run_or_submit              Run the first job here, and leave the others to workers
-      peer.context.Tally.on.call                           Return a route whose requests are counted
+      peer.context.RequestTally.on.call                    Return a route whose requests are counted
       server.tools.Tools.call_route.answer                 Return the route of `tools/call`
       peer.sender.Sender.rate                              Return the rate limiter of this connection for the limit o...
       server.hints.signature.LazyValidator.validate        Return the violations of the schema,

@@ -241,7 +241,7 @@ class Route:
         self.deferred = deferred
 
 
-class Tally:
+class RequestTally:
     """The counts of the requests of one method: ``answered``, ``failed``, and the ``seconds`` of their handlers.
 
     Thread-safe.

@@ -15,7 +15,7 @@ from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..methods import ROOTS_CHANGED, is_vendor, lookup
 from ..options import refuse, spelt
-from ..peer.context import Route, Tally
+from ..peer.context import Route, RequestTally
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor
 from ..protocol import lifecycle, negotiation
@@ -100,7 +100,7 @@ class Server(Registration):
 
     party = lifecycle.SERVER
     _stamps: "Dict[Revision, Stamp]"
-    _tallies: Dict[str, Tally]
+    _tallies: Dict[str, RequestTally]
     _hooks: "List[Hook]"
     _noted: Dict[str, int]
 
@@ -528,7 +528,7 @@ class Server(Registration):
             from .registry.around import wrapped
 
             made = wrapped(method, made, self._hooks)
-        made = self._tallies.setdefault(method, Tally()).on(made)
+        made = self._tallies.setdefault(method, RequestTally()).on(made)
         return self._stamp(revision).on(made) if revision.stateless else made
 
     def _core_route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:

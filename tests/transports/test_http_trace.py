@@ -122,6 +122,7 @@ def conversation(side: str, era: str) -> Tuple[List[Any], str, List[str]]:
             client.call_tool("slow", progress=lambda *told: None)
             ids = [inside(client)._first._session] if side == "client" else []
             address = listener.address
+            until(lambda: all(kinds(events, number)[-1] == "end" for number in exchanges(events, "POST")))
             until(lambda: era == "modern" or "event" in [
                 kind for number in exchanges(events, "GET") for kind in kinds(events, number)])
         until(lambda: era == "modern" or [
