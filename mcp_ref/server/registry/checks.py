@@ -9,8 +9,9 @@ that has more than a function of a plain name.
 """
 
 import sys
-from types import FrameType
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
+from dataclasses import replace
+from types import FrameType, FunctionType
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...codec import DecodeError, decode
 from ...options import closest
@@ -178,3 +179,34 @@ def _frames_inside() -> int:
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(package):
         frame, count = frame.f_back, count + 1
     return count
+
+
+def hinted(annotations: Any, hints: Dict[str, Optional[bool]]) -> Any:
+    """Return the annotations of a tool with these hints: attribute -> True, False, or None for none of it.
+
+    Raises TypeError for a hint that is no bool, and ValueError for one that the annotations have, too.
+    """
+    from ...messages.tools import ToolAnnotations
+
+    given: Dict[str, Any] = {name: value for name, value in hints.items() if value is not None}
+    for name, value in given.items():
+        if type(value) is not bool:
+            raise TypeError("%s of a tool is True or False, got %.80r" % (name[:-len("_hint")], value))
+        if annotations is not None and getattr(annotations, name, None) is not None:
+            raise ValueError("%s of a tool is said twice: as an option and in annotations" % name[:-len("_hint")])
+    return ToolAnnotations(**given) if annotations is None else replace(annotations, **given)
+
+
+def public_methods(source: object) -> List[Tuple[str, Callable[..., Any]]]:
+    """Return the public methods of an object by name, as `Server.add` takes them: those of base classes first.
+
+    Raises TypeError for a class, and for an object without any.
+    """
+    if isinstance(source, type):
+        raise TypeError("add takes an object, and %s is a class: make the object first" % source.__name__)
+    names = [name for each in reversed(type(source).__mro__) if each is not object for name in vars(each)]
+    found = [(name, getattr(source, name)) for name in dict.fromkeys(names)
+             if not name.startswith("_") and isinstance(getattr(type(source), name, None), FunctionType)]
+    if not found:
+        raise TypeError("%.80r has no public methods, which add could make tools" % (source,))
+    return found

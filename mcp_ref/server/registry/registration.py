@@ -27,7 +27,7 @@ from ...peer.context import Context, Route
 from ...peer.role import Role
 from ...protocol.capabilities import has
 from ..announcements import Announcements
-from .checks import check_features
+from .checks import check_features, hinted
 
 if TYPE_CHECKING:
     import os
@@ -234,7 +234,8 @@ class Registration(Role):
         output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
         annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
         meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
-        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None,
+        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None, read_only: Optional[bool] = None,
+        destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
     ) -> Function: ...
 
     @overload
@@ -244,7 +245,8 @@ class Registration(Role):
         output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
         annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
         meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
-        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None,
+        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None, read_only: Optional[bool] = None,
+        destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
     ) -> Callable[[Function], Function]: ...
 
     @spelt
@@ -254,7 +256,8 @@ class Registration(Role):
         output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
         annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
         meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
-        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None,
+        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None, read_only: Optional[bool] = None,
+        destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
     ) -> Any:
         """Make a function a tool: ``@server.tool`` or ``@server.tool(name=..., ...)``.
 
@@ -262,7 +265,8 @@ class Registration(Role):
         `Context` (or called ``ctx``) gets the context. Options: ``name``, ``title``, ``description``,
         ``input_schema`` and ``output_schema`` (JSON Schemas; the function then gets JSON values, by name),
         ``structured`` (whether the result has structured content; default: by the return annotation),
-        ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together),
+        ``annotations`` (`ToolAnnotations`; or some of ``read_only``, ``destructive``, ``idempotent``, ``open_world``,
+        True or False), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together),
         ``task``: "optional" or "required" for a tool whose calls may, or must, run as tasks, or a function
         ``(ctx, arguments) -> bool`` that decides for each call; see `mcp_ref.server.tasks`. ``ui``: the URI of the page
         that shows its results, see `app`; ``visibility``: who may call it, of "model" and "app" (default: both).
@@ -275,6 +279,10 @@ class Registration(Role):
             from .apps import tool_meta
 
             meta = tool_meta(self, ui, visibility, meta)
+        hints = {"read_only_hint": read_only, "destructive_hint": destructive, "idempotent_hint": idempotent,
+                 "open_world_hint": open_world}
+        if any(hint is not None for hint in hints.values()):
+            annotations = hinted(annotations, hints)
 
         def register(function: Function) -> Function:
             if task != "forbidden":
@@ -287,6 +295,32 @@ class Registration(Role):
             return function
 
         return register if function is None else register(function)
+
+    @spelt
+    def add(self, source: object, *, prefix: str = "") -> List[str]:
+        """Make the public methods of an object tools, in the order of their definition; return the names of the tools.
+
+        ``prefix`` goes before each name, so that a server can have two objects of a class. A method without a schema,
+        or whose name is taken, raises as `tool` does, and nothing is registered. Raises TypeError for a class, and for
+        an object without public methods.
+        """
+        from .checks import public_methods
+
+        found = {prefix + name: function for name, function in public_methods(source)}
+        for name in found:
+            if self.has_feature("tools") and self.tools.listing.get(name) is not None:
+                raise ValueError("there is a tool %r already: give the methods of %.80r a prefix" % (name, source))
+        made: List[str] = []
+        with self._announcements.once():
+            try:
+                for name, function in found.items():
+                    self.tool(function, name=name)
+                    made.append(name)
+            except BaseException:
+                for name in made:
+                    self.remove_tool(name)
+                raise
+        return made
 
     @spelt
     def resource(
