@@ -292,3 +292,23 @@ def test_each_worker_enters_its_own_and_sigterm_leaves_it(tmp_path):
     for pid in {pid for _, pid in notes(file)}:
         mine = [what for what, owner in notes(file) if owner == pid]
         assert mine[0] == "entered" and mine[-1] == "left" and mine.count("entered") == mine.count("left") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked here only")
+def test_a_forked_copy_enters_its_own_and_leaves_the_other_alone():
+    place = Place()
+    read, write = os.pipe()
+    with connect(place.server) as client:
+        client.call_tool("work")
+        child = os.fork()
+        if not child:  # no thread runs here, so nothing but the lifespan is used
+            place.server.hold(place)
+            place.server.let_go(place)
+            os.write(write, ", ".join(place.events).encode())
+            os._exit(0)
+        os.close(write)
+        assert os.waitpid(child, 0)[1] == 0
+        with os.fdopen(read) as told:
+            assert told.read() == "entered, called with a database, entered, left"
+        assert place.events == ["entered", "called with a database"]
+    eventually(lambda: place.events[-1] == "left")

@@ -48,64 +48,78 @@ class Lifespan:
     """
 
     def __init__(self, make: Callable[[Any], ContextManager[Any]], server: Any) -> None:
-        if not callable(make) or inspect.iscoroutinefunction(make) or inspect.isasyncgenfunction(
-                inspect.unwrap(make) if callable(make) else make):
+        if not callable(make) or inspect.iscoroutinefunction(make) or inspect.isasyncgenfunction(inspect.unwrap(make)):
             raise TypeError("lifespan is a function that takes the server and returns a context manager, such as one"
                             " that contextlib.contextmanager decorates (not asynccontextmanager); got %.80r" % (make,))
         self._make, self._server = make, server
-        # Reentrant, for what is entered may use the server itself, in memory. It is held while the manager is entered
-        # or left, so that nobody is served before, and nobody begins to be served meanwhile.
-        self._lock = threading.RLock()
-        self._holders: Dict[int, object] = {}
-        self._manager: Optional[ContextManager[Any]] = None
-        self._entering = False
-        self._owner = 0
-        """The process that has entered it; a forked copy enters its own."""
-        self.value: Any = None
+        self._opened: Dict[int, _Opened] = {}
+        """Id of a process -> its context manager: a forked copy has one of its own, and does not touch the other."""
+
+    @property
+    def _here(self) -> "_Opened":
+        return self._opened.setdefault(os.getpid(), _Opened())  # in one step, so that all threads have the same
+
+    @property
+    def value(self) -> Any:
         """The value that was yielded, while somebody holds the manager open."""
+        return self._here.value
 
     def hold(self, holder: object) -> None:
         """Have the manager open until this holder lets go. Raises what entering raises; then nothing is held."""
-        if self._owner not in (0, os.getpid()):
-            self._lock, self._holders, self._manager, self._owner = threading.RLock(), {}, None, 0
-        with self._lock:
-            if self._entering:
+        here = self._here
+        with here.lock:
+            if here.entering:
                 return  # a client that the manager has of the server itself does not keep the manager open
-            if not self._holders:
-                self._entering = True
+            if not here.holders:
+                here.entering = True
                 try:
-                    self._enter()
+                    self._enter(here)
                 finally:
-                    self._entering = False
-            self._holders[id(holder)] = holder
+                    here.entering = False
+            here.holders[id(holder)] = holder
 
-    def _enter(self) -> None:
+    def _enter(self, here: "_Opened") -> None:
         manager = self._make(self._server)
         if not hasattr(manager, "__enter__"):
             raise TypeError("the lifespan of %s returned no context manager but %.80r: decorate it with"
                             " contextlib.contextmanager" % (self._server.identity[0], manager))
-        self.value = manager.__enter__()
-        if not self._owner:
-            atexit.register(self._leave)
-        self._manager, self._owner = manager, os.getpid()
+        here.value = manager.__enter__()
+        here.manager = manager
+        if not here.registered:
+            here.registered = True
+            atexit.register(self._leave, here, os.getpid())
 
     def let_go(self, holder: object) -> None:
         """Leave the manager if nobody else holds it. No effect for one that does not hold it."""
-        if self._owner != os.getpid():
-            return
-        with self._lock:
-            if self._holders.pop(id(holder), None) is not None and not self._holders:
-                self._leave()
+        here = self._here
+        with here.lock:
+            if here.holders.pop(id(holder), None) is not None and not here.holders:
+                self._leave(here, os.getpid())
 
-    def _leave(self) -> None:
-        if self._owner != os.getpid():
+    def _leave(self, here: "_Opened", process: int) -> None:
+        if process != os.getpid():  # at the end of a forked copy
             return
-        with self._lock:
-            manager, self._manager = self._manager, None
-            self._holders.clear()
+        with here.lock:
+            manager, here.manager = here.manager, None
+            here.holders.clear()
             if manager is not None:
                 try:
                     manager.__exit__(None, None, None)
                 except Exception as error:
                     log_raised("leaving the lifespan of %s" % self._server.identity[0], error)
-                self.value = None
+                here.value = None
+
+
+class _Opened:
+    """The context manager in one process, and who holds it open."""
+
+    def __init__(self) -> None:
+        # Reentrant, for what is entered may use the server itself, in memory. It is held while the manager is entered
+        # or left, so that nobody is served before, and nobody begins to be served meanwhile.
+        self.lock = threading.RLock()
+        self.holders: Dict[int, object] = {}
+        self.entering = False
+        self.manager: Optional[ContextManager[Any]] = None
+        self.value: Any = None
+        self.registered = False
+        """True once the end of the process leaves it."""
