@@ -283,7 +283,8 @@ def program(*words: str, env: Optional[Dict[str, str]] = None) -> Iterator[Any]:
 
 
 RUN_HTTP = FAILING + """
-server.run_http(sys.argv[1], 0, ready=lambda url: print("serving on", url, file=sys.stderr, flush=True))
+# One write, for the thread of the log writes there, too.
+server.run_http(sys.argv[1], 0, ready=lambda url: sys.stderr.write("serving on %s\\n" % url))
 """
 WAYS = {
     "run_http": lambda app, host: [app, host],
