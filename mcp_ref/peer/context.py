@@ -240,6 +240,10 @@ class Route:
         self.inline = inline
         self.deferred = deferred
 
+    def calling(self, call: Callable[[Context, Dict[str, Any]], Any]) -> "Route":
+        """Return a route like this one that calls another function, which may go on with that of this one."""
+        return Route(call, self.fault, self.inline, self.deferred)
+
 
 class RequestTally:
     """The counts of the requests of one method: ``answered``, ``failed``, and the ``seconds`` of their handlers.
@@ -272,7 +276,7 @@ class RequestTally:
                 self.seconds += clock() - begun
             return result
 
-        return Route(call, route.fault, route.inline, route.deferred)
+        return route.calling(call)
 
 
 def params_reader(cls: Any, revision: Revision) -> Callable[[Dict[str, Any]], Any]:

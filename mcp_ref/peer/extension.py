@@ -309,7 +309,7 @@ def _guarded(route: Route, identifier: str) -> Route:
         context.require_extension(identifier)
         return route.call(context, params)
 
-    return Route(call, route.fault, route.inline, route.deferred)
+    return route.calling(call)
 
 
 # Methods of a vendor

@@ -188,7 +188,7 @@ def wrap(route: Route, method: str, revision: Revision) -> Route:
             _failed(context, error, in_tool)
         return _outcome(context)
 
-    return Route(call, route.fault, route.inline, route.deferred)
+    return route.calling(call)
 
 
 def _resume(context: "AskingContext", params: Dict[str, Any]) -> Dict[str, Any]:

@@ -19,4 +19,4 @@ def answers_naming_task(route: Route) -> Route:
             result = naming_task(result, related["taskId"])
         return result
 
-    return Route(call, route.fault, route.inline, route.deferred)
+    return route.calling(call)

@@ -115,7 +115,7 @@ class Apps(Extension):
             return _shown(page) if has_apps(context) else _plain(page, frozenset(
                 tool.name for tool in self._server.tools.listing.values() if not is_for_model(tool.described["meta"])))
 
-        return Route(call, route.fault, route.inline, route.deferred)
+        return route.calling(call)
 
 
 def _shown(page: str) -> Encoded:

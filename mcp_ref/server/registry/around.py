@@ -64,7 +64,7 @@ def wrapped(method: str, route: Route, hooks: Sequence[Hook]) -> Route:
 
         return go_on(0, params)
 
-    return Route(call, route.fault, route.inline, route.deferred)
+    return route.calling(call)
 
 
 def _name_of(hook: Hook) -> str:
