@@ -118,8 +118,8 @@ class ServerInterface(Features, Protocol):
     def resolve(self) -> None:
         """Resolve annotations that were left until now."""
 
-    def hold(self, holder: object) -> None:
-        """Keep the lifespan open."""
+    def hold(self, holder: object, begin: Optional[Callable[[], Any]] = None) -> Any:
+        """Keep the lifespan open, and begin what needs it."""
 
     def let_go(self, holder: object) -> None:
         """Let the lifespan be left."""

@@ -5,6 +5,7 @@ connection; it can serve many at once. ROUTES names, for each request, the part 
 """
 
 import threading
+from collections import Counter
 from typing import (
     TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterable, List, Literal, Mapping, NoReturn, Optional, Sequence,
     TypeVar, Union,
@@ -102,7 +103,7 @@ class Server(Registration):
     _stamps: "Dict[Revision, Stamp]"
     _tallies: Dict[str, RequestTally]
     _hooks: "List[Hook]"
-    _noted: Dict[str, int]
+    _noted: "Counter[str]"
 
     @spelt
     def __init__(
@@ -160,7 +161,7 @@ class Server(Registration):
             self.states  # made now, so that wrong options raise here
         self.auth, self.trace = auth, _trace_of(trace)
         self._features, self._announcements = {}, Announcements()
-        self._stamps, self._declared, self._tallies, self._noted, self._hooks = {}, {}, {}, {}, []
+        self._stamps, self._declared, self._tallies, self._noted, self._hooks = {}, {}, {}, Counter(), []
         if tasks is not None:
             self._bind(tasks)
         self._lifespan: "Optional[Lifespan]" = None if lifespan is None else _lifespan_of(lifespan, self)
@@ -262,22 +263,21 @@ class Server(Registration):
     def connect(self, transport: Transport) -> Connection:
         """Serve one client over this transport, in the background. Raises `ConnectFailed`, or as ``lifespan`` does."""
         made = self.connection(transport)
-        if self._lifespan is None:
-            return made.start()
-        self.hold(made)
-        try:
-            return made.start()
-        except BaseException:
-            self.let_go(made)
-            raise
+        return self.hold(made, made.start)  # type: ignore[no-any-return]
 
-    def hold(self, holder: object) -> None:
+    def hold(self, holder: object, begin: Optional[Callable[[], Any]] = None) -> Any:
         """Keep ``lifespan`` open until `let_go` is called with the same object. Raises what entering it raises.
 
-        All ways of serving do this by themselves; a server that is served in another way needs it.
+        ``begin``: a function that is called then, and whose result is returned; if it raises, the holder lets go. All
+        ways of serving do this by themselves; a server that is served in another way needs it.
         """
         if self._lifespan is not None:
             self._lifespan.hold(holder)
+        try:
+            return None if begin is None else begin()
+        except BaseException:
+            self.let_go(holder)
+            raise
 
     def let_go(self, holder: object) -> None:
         """Let ``lifespan`` be left once nobody else holds it open; see `hold`."""
@@ -506,13 +506,14 @@ class Server(Registration):
         operating; ``inflight``: requests that have no answer yet, on these; ``notes``: what went wrong with peers, by
         name (`Counters`), on these and those that have ended.
         """
-        open_now, notes = self.connections, dict(self._noted)
+        open_now, notes = self.connections, Counter(self._noted)
         for connection in open_now:
-            _add(notes, connection.counters.snapshot())
+            notes.update(connection.counters.snapshot())
         return {
             "requests": {method: {"answered": tally.answered, "failed": tally.failed, "seconds": tally.seconds}
                          for method, tally in sorted(self._tallies.items())},
-            "connections": len(open_now), "inflight": sum(len(each.inflight) for each in open_now), "notes": notes,
+            "connections": len(open_now), "inflight": sum(len(each.inflight) for each in open_now),
+            "notes": dict(notes),
         }
 
     # Answering (see `Role`)
@@ -658,7 +659,7 @@ class Server(Registration):
 
             forget(connection)
         with _making:
-            _add(self._noted, connection.counters.snapshot())
+            self._noted.update(connection.counters.snapshot())
         self.let_go(connection)
 
     def on_notification_read(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
@@ -743,11 +744,6 @@ def _trace_of(given: "Union[Trace, str, os.PathLike[str], None]") -> "Optional[T
     from ..wiretrace import trace_of
 
     return trace_of(given)
-
-
-def _add(counts: Dict[str, int], more: Dict[str, int]) -> None:
-    for name, count in more.items():
-        counts[name] = counts.get(name, 0) + count
 
 
 def _lifespan_of(make: Any, server: Server) -> "Lifespan":

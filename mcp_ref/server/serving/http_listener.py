@@ -25,6 +25,7 @@ none.
 
 import os
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
 from urllib.parse import urlsplit
 
@@ -92,16 +93,16 @@ class HttpListener:
             allowed_hosts=allowed_hosts, allowed_origins=allowed_origins, sessions=sessions,
             json_response=json_response, poll_after=poll_after, trusted_proxies=trusted_proxies, trace=trace,
         )
+        shared_with = partial(
+            _shared_options, server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies)
         self.legacy: "Optional[SseEndpoint]" = None
         if legacy and any(revision.handshake for revision in server.revisions):
             from ...streamable.server.http_sse import SseEndpoint
 
             http = _http_trace(server, trace, "http+sse")
-            shared = _shared_options(
-                server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)
+            shared = shared_with(http)
             self.legacy = _attached(SseEndpoint(**shared), server, shared["connect"], http)
-        self.own = self._own_routes(health, metrics, _shared_options(
-            server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, None))
+        self.own = self._own_routes(health, metrics, shared_with)
         host = parts.hostname or "127.0.0.1"
         handle = self.endpoint.handle if self.legacy is None and self.own is None else self._handle
         self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds,
@@ -120,12 +121,7 @@ class HttpListener:
                 return
             self._opened = True
             self._owner = os.getpid()
-            self.server.hold(self)
-            try:
-                self.http.open()
-            except BaseException:
-                self.server.let_go(self)
-                raise
+            self.server.hold(self, self.http.open)
         if self.warns and self.is_open_to_all:
             get_logger(__name__).warning("%s can be reached from other machines, and nobody has to show who they are"
                                          ": pass auth=..., token=... or authenticate=...", self.address)
@@ -187,7 +183,8 @@ class HttpListener:
         return [self.endpoint] if self.legacy is None else [self.endpoint, self.legacy]
 
     def _own_routes(
-        self, health: Optional[str], metrics: Optional[str], shared: Dict[str, Any]
+        self, health: Optional[str], metrics: Optional[str],
+        shared_with: "Callable[[Optional[HttpTrace]], Dict[str, Any]]",
     ) -> "Optional[OwnRoutes]":
         """Return the addresses of the author's own, and those of the options; None if there are none."""
         given: "List[OwnRoute]" = list(self.server.http_routes)
@@ -199,7 +196,7 @@ class HttpListener:
             if path is not None:
                 given.append(own_routes.own_route("GET", path, make(self.server), "here"))
         taken = [self._path] if self.legacy is None else [self._path, *self.legacy.paths]
-        return own_routes.OwnRoutes(given, self.server.limits, taken, shared)
+        return own_routes.OwnRoutes(given, self.server.limits, taken, shared_with(None))
 
     def _handle(self, exchange: Exchange) -> None:
         own = None if self.own is None else self.own.at(exchange.request.path)

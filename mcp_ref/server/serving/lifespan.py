@@ -52,12 +52,15 @@ class Lifespan:
             raise TypeError("lifespan is a function that takes the server and returns a context manager, such as one"
                             " that contextlib.contextmanager decorates (not asynccontextmanager); got %.80r" % (make,))
         self._make, self._server = make, server
-        self._opened: Dict[int, _Opened] = {}
+        self._entered: Dict[int, _Entered] = {}
         """Id of a process -> its context manager: a forked copy has one of its own, and does not touch the other."""
 
     @property
-    def _here(self) -> "_Opened":
-        return self._opened.setdefault(os.getpid(), _Opened())  # in one step, so that all threads have the same
+    def _here(self) -> "_Entered":
+        here = self._entered.get(os.getpid())
+        if here is None:  # in one step, so that all threads have the same
+            here = self._entered.setdefault(os.getpid(), _Entered())
+        return here
 
     @property
     def value(self) -> Any:
@@ -78,7 +81,7 @@ class Lifespan:
                     here.entering = False
             here.holders[id(holder)] = holder
 
-    def _enter(self, here: "_Opened") -> None:
+    def _enter(self, here: "_Entered") -> None:
         manager = self._make(self._server)
         if not hasattr(manager, "__enter__"):
             raise TypeError("the lifespan of %s returned no context manager but %.80r: decorate it with"
@@ -96,7 +99,7 @@ class Lifespan:
             if here.holders.pop(id(holder), None) is not None and not here.holders:
                 self._leave(here, os.getpid())
 
-    def _leave(self, here: "_Opened", process: int) -> None:
+    def _leave(self, here: "_Entered", process: int) -> None:
         if process != os.getpid():  # at the end of a forked copy
             return
         with here.lock:
@@ -110,7 +113,7 @@ class Lifespan:
                 here.value = None
 
 
-class _Opened:
+class _Entered:
     """The context manager in one process, and who holds it open."""
 
     def __init__(self) -> None:

@@ -24,12 +24,7 @@ class ServerListener(SocketListener):
 
     def open(self) -> None:
         """Implement `SocketListener.open`. Raises what the lifespan raises when it is entered."""
-        self._server.hold(self)
-        try:
-            super().open()
-        except BaseException:
-            self._server.let_go(self)
-            raise
+        self._server.hold(self, super().open)
 
     def close(self, grace: float = 0.0) -> None:
         """Implement `SocketListener.close`."""
