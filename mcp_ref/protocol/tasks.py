@@ -6,7 +6,8 @@ A task is a call whose answer is fetched later. 2025-11-25 has them in its core 
 `mcp_ref.server.tasks` has the table of their differences.
 """
 
-from typing import Any, Dict
+from datetime import datetime, timezone
+from typing import Any, Dict, Optional
 
 from ..messages.tasks import RELATED_TASK
 
@@ -24,3 +25,30 @@ def related(id: str) -> Dict[str, Any]:
 def naming_task(members: Dict[str, Any], id: str) -> Dict[str, Any]:
     """Return params, or a result, with a `_meta` that names a task beside what it has."""
     return dict(members, _meta=dict(members.get("_meta") or {}, **related(id)))
+
+
+# The wire form of an object with ``id``, ``status``, ``message``, ``created`` and ``updated`` (seconds since 1970), and
+# ``ttl`` and ``poll`` (seconds).
+
+
+def described(task: Any) -> Dict[str, Any]:
+    """Return the members of a task that both generations have."""
+    made = {"taskId": task.id, "status": task.status, "createdAt": _iso(task.created),
+            "lastUpdatedAt": _iso(task.updated)}
+    if task.message is not None:
+        made["statusMessage"] = task.message
+    return made
+
+
+def flat(task: Any) -> Dict[str, Any]:
+    """Return a task of 2025-11-25, from either side."""
+    return dict(described(task), ttl=milliseconds(task.ttl), pollInterval=milliseconds(task.poll))
+
+
+def milliseconds(seconds: Optional[float]) -> Optional[int]:
+    """Return a time as messages have it; None: without end."""
+    return None if seconds is None else max(1, round(seconds * 1000))
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -13,7 +13,6 @@ its lease is refused, because the number has changed.
 import threading
 import time
 from copy import copy
-from datetime import datetime, timezone
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from .. import deadline
@@ -78,24 +77,6 @@ class TaskRecord:
         made = cls.__new__(cls)
         made.__dict__.update(members)
         return made
-
-
-def described(record: TaskRecord) -> Dict[str, Any]:
-    """Return the members of a task that both generations have, as on the wire."""
-    made = {"taskId": record.id, "status": record.status, "createdAt": _iso(record.created),
-            "lastUpdatedAt": _iso(record.updated)}
-    if record.message is not None:
-        made["statusMessage"] = record.message
-    return made
-
-
-def milliseconds(seconds: Optional[float]) -> Optional[int]:
-    """Return a time as messages have it; None: without end."""
-    return None if seconds is None else max(1, round(seconds * 1000))
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class TaskRoom(NamedTuple):

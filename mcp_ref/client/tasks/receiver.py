@@ -29,7 +29,7 @@ import secrets
 import threading
 from collections import deque
 from contextlib import contextmanager, suppress
-from datetime import datetime, timezone
+from time import time
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ... import deadline
@@ -48,7 +48,7 @@ from ...options import REQUEST_TIMEOUT, spelt
 from ...peer.context import Context, Route, params_reader
 from ...peer.executors import Job
 from ...peer.jobs import failure, reraise_interrupt
-from ...protocol.tasks import CANCELLED, COMPLETED, FAILED, FINAL, INPUT_REQUIRED, WORKING, naming_task
+from ...protocol.tasks import CANCELLED, COMPLETED, FAILED, FINAL, INPUT_REQUIRED, WORKING, flat, naming_task
 from ...revisions import R2025_11_25, revision
 from ...threads import available, start_thread
 
@@ -80,12 +80,12 @@ class ReceivedTask:
         self.given: Optional[Tuple[Context, Dict[str, Any]]] = context, params
         """The request, until the task is over."""
         self.route = route
-        self.ttl = ttl
+        self.ttl, self.poll = ttl, POLL
         self.size = size
         """Bytes of the params, or of the answer in their place."""
         self.number = 0
         self.expires = deadline.clock() + ttl
-        self.created = self.updated = _now()
+        self.created = self.updated = time()
         self.status = WORKING
         self.message: Optional[str] = None
         self.answer: Union[None, Dict[str, Any], RpcError] = None
@@ -103,14 +103,8 @@ class ReceivedTask:
 
     def move(self, status: str, message: Optional[str] = None) -> None:
         """Enter a status."""
-        self.status, self.updated = status, _now()
+        self.status, self.updated = status, time()
         self.message = message or self.message
-
-    def flat(self) -> Dict[str, Any]:
-        """Return the task as on the wire."""
-        made = {"taskId": self.id, "status": self.status, "createdAt": self.created, "lastUpdatedAt": self.updated,
-                "ttl": round(self.ttl * 1000), "pollInterval": round(POLL * 1000)}
-        return made if self.message is None else dict(made, statusMessage=self.message)
 
     def log(self, what: str) -> None:
         """Log a step in the life of the task [2025-11-25 basic/utilities/tasks §Audit and Logging] SHOULD."""
@@ -153,7 +147,7 @@ class ReceivedTasks:
             task.number = self._numbers
             self._tasks[task.id] = task
             self._bytes += size
-            made = task.flat()
+            made = flat(task)
         task.log("created")
         self._watch()
         context.incoming.after = lambda: self._announced(task, context)
@@ -175,7 +169,7 @@ class ReceivedTasks:
             self._next()
 
     def _begin(self, task: ReceivedTask) -> bool:
-        if self._connection.executor.submit([_Turn(self, task)], self._connection.outbox):
+        if self._connection.executor.submit([_CallbackJob(self, task)], self._connection.outbox):
             return True
         self.ended(task, RpcError(INTERNAL_ERROR, "The connection ends"))
         return False
@@ -249,7 +243,7 @@ class ReceivedTasks:
                     task.move(FAILED, answer.message)
                 else:
                     task.move(COMPLETED)
-                state, waiting = task.flat(), self._settle(task, answer, size)
+                state, waiting = flat(task), self._settle(task, answer, size)
         if late:
             self._connection.counters.add("late task results")
             return
@@ -296,7 +290,7 @@ class ReceivedTasks:
                 if not 0 < after <= self._numbers or str(after) != cursor:
                     raise RpcError(INVALID_PARAMS, "Invalid params: params.cursor is not one that this client gave")
             found = [task for task in self._tasks.values() if task.number > after and task.expires > now]
-            made: Dict[str, Any] = {"tasks": [task.flat() for task in found[:_PAGE]]}
+            made: Dict[str, Any] = {"tasks": [flat(task) for task in found[:_PAGE]]}
             if len(found) > _PAGE:
                 made["nextCursor"] = str(found[_PAGE - 1].number)
         return made
@@ -333,7 +327,7 @@ class ReceivedTasks:
                 raise RpcError(INVALID_PARAMS, "Cannot cancel task: it is %s already" % task.status)
             task.move(CANCELLED, "The task was cancelled by request.")
             waiting = self._settle(task, RpcError(INTERNAL_ERROR, "The task was cancelled"))
-            state = task.flat()
+            state = flat(task)
         task.log(CANCELLED)
         self._stop(task, waiting)
         return state
@@ -409,7 +403,7 @@ class ReceivedContext(Context):
         super()._step(progress, total, message)
         text = "%g" % progress if total is None else "%g of %g" % (progress, total)
         if not self._task.final:
-            self._task.message, self._task.updated = message or text, _now()
+            self._task.message, self._task.updated = message or text, time()
 
     def _put_progress(
         self, token: RequestId, progress: float, total: Optional[float], message: Optional[str]
@@ -437,7 +431,7 @@ class ReceivedContext(Context):
         super().notify(method, naming_task(params or {}, self._task.id))
 
 
-class _Turn(Job):
+class _CallbackJob(Job):
     """The run of one task."""
 
     __slots__ = ("_tasks", "_task")
@@ -510,7 +504,7 @@ def _get() -> Route:
         tasks = tasks_of(context)
         task = tasks.find(context, read(params).task_id)
         with tasks.lock:
-            return task.flat()
+            return flat(task)
 
     return Route(get, inline=True)
 
@@ -548,7 +542,3 @@ def _result() -> Route:
 _ROUTES: Dict[str, Callable[[], Route]] = {
     GET_TASK: _get, CANCEL_TASK: _cancel, LIST_TASKS: _list, TASK_RESULT: _result,
 }
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -16,9 +16,9 @@ from ...messages.extensions.tasks import TASK, TaskParams
 from ...methods import CALL_TOOL, GET_TASK, TASK_NOTICE, TASKS, UPDATE_TASK, lookup, of_extension, result_class
 from ...peer.context import Context, Route, params_reader
 from ...peer.extension import Extension
-from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED, WORKING
+from ...protocol.tasks import COMPLETED, FAILED, INPUT_REQUIRED, described, milliseconds, WORKING
 from ...revisions import Revision
-from ...stores.tasks import TaskRecord, described, milliseconds
+from ...stores.tasks import TaskRecord
 from ..mrtr import wrap
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from ...messages.tasks import (
 from ...methods import PROGRESS
 from ...peer.context import Context, Route, params_reader
 from ...peer.request_table import Pending
-from ...protocol.tasks import INPUT_REQUIRED, naming_task
+from ...protocol.tasks import INPUT_REQUIRED, flat, naming_task
 from ...revisions import R2025_11_25, revision
 from ...stores import tasks as stores
-from ...stores.tasks import TaskRecord, described, milliseconds
+from ...stores.tasks import TaskRecord
 from ..announcements import tell
 from ..registry.listing import invalid_cursor
 
@@ -329,11 +329,6 @@ class SessionTasks:
                 del sent[key]
                 if not sent:
                     del self._asked[id]
-
-
-def flat(record: TaskRecord) -> Dict[str, Any]:
-    """Return a task as on the wire."""
-    return dict(described(record), ttl=milliseconds(record.ttl), pollInterval=milliseconds(record.poll))
 
 
 def capability(connection: "Optional[Connection]") -> ServerTasksCapability:
