@@ -265,6 +265,7 @@ class Server(Registration):
         made = self.connection(transport)
         return self.hold(made, made.start)  # type: ignore[no-any-return]
 
+    @spelt
     def hold(self, holder: object, begin: Optional[Callable[[], Any]] = None) -> Any:
         """Keep ``lifespan`` open until `let_go` is called with the same object. Raises what entering it raises.
 
