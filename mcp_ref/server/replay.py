@@ -7,21 +7,19 @@ signs the state.
 """
 
 import os
-import threading
 import time
 from typing import (
     TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple, Union,
 )
 
 from ..codec import DecodeError, Model, decode, encode
-from ..diagnostics.usercode import log_raised
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, LocalProtocolError, PeerProtocolError, RpcError
 from ..jsontext import dumps, loads
 from ..methods import Method, result_class
 from ..revisions import Revision
-from ..stores.store import FULL, SENT, UNWANTED, Store
 
 if TYPE_CHECKING:
+    from ..stores import store as stores
     from ..protocol.requeststate import Binding, State
     from .interface import AskingContext
 
@@ -257,32 +255,12 @@ def rounds_of(context: "AskingContext") -> Rounds:
 # -- The server's part -------------------------------------------------------------------------
 
 
-class SpentStates:
-    """The memory of the states that were used in this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._until: Dict[str, float] = {}
-
-    def spend(self, id: str, until: float, now: float, most: int) -> str:
-        """Do what `Store.spend` does."""
-        with self._lock:
-            if id in self._until:
-                return UNWANTED
-            if len(self._until) >= most:
-                self._until = {known: end for known, end in self._until.items() if end > now}
-            if len(self._until) >= most:
-                return FULL
-            self._until[id] = until
-        return SENT
-
-
 class States:
     """The keys and the lifetime of a server's states; see `Server`. Raises TypeError or ValueError for bad options."""
 
     def __init__(
         self, keys: Optional[Sequence[Union[str, bytes]]] = None, ttl: Optional[float] = None,
-        consume: Union[None, bool, Callable[[str], bool], Store] = None,
+        consume: "Union[None, bool, Callable[[str], bool], stores.Store]" = None,
     ) -> None:
         from ..protocol.requeststate import Keys
 
@@ -291,10 +269,15 @@ class States:
         self.ttl = TTL if ttl is None else float(ttl)
         if not self.ttl > 0:
             raise ValueError("state_ttl is a number of seconds above 0, got %r" % (ttl,))
-        if consume is not None and not isinstance(consume, (bool, Store)) and not callable(consume):
-            raise TypeError("consume_state is True, a Store, or a function of the state's id, not %.80r" % (consume,))
-        self._spent = consume if isinstance(consume, Store) else SpentStates() if consume is True else None
         self._consume = consume if callable(consume) else None
+        self._spent: "Union[None, stores.Store, stores.SpentStates]" = None
+        if consume is not None and consume is not False and self._consume is None:
+            from ..stores.store import SpentStates, Store
+
+            if consume is not True and not isinstance(consume, Store):
+                text = "consume_state is True, a Store, or a function of the state's id, not %.80r"
+                raise TypeError(text % (consume,))
+            self._spent = SpentStates() if consume is True else consume
 
     def spend(self, state: "State", most: int) -> str:
         """Use up a state. Returns "", or the reason to refuse it. Raises `RpcError` if the store fails."""
@@ -302,9 +285,13 @@ class States:
             return "" if self._consume(state.id) else "it was used before, says consume_state"
         if self._spent is None:
             return ""
+        from ..stores.store import FULL, SENT
+
         try:
             became = self._spent.spend(state.id, state.expires, wall_clock(), most)
         except Exception as error:  # it is no fault of the tool, which was not called
+            from ..diagnostics.usercode import log_raised
+
             log_raised("the store of states", error)
             raise RpcError(INTERNAL_ERROR, "The state could not be used: the store of states has failed") from None
         return {SENT: "", FULL: "max_spent_states (%d) were used and have not expired" % most}.get(

@@ -29,6 +29,7 @@ An exception of a method ends the request that needed it with status 500; while 
 Times are those of a monotonic clock: a correction of the wall clock ends no session and keeps none alive.
 """
 
+import threading
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..options import spelt
@@ -202,3 +203,23 @@ class Store(TaskStore):
         if ``most`` are remembered. Times are in seconds since 1970
         [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST."""
         raise NotImplementedError
+
+
+class SpentStates:
+    """The states that were used in this process, where no store is given for them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until: Dict[str, float] = {}
+
+    def spend(self, id: str, until: float, now: float, most: int) -> str:
+        """Do what `Store.spend` does."""
+        with self._lock:
+            if id in self._until:
+                return UNWANTED
+            if len(self._until) >= most:
+                self._until = {known: end for known, end in self._until.items() if end > now}
+            if len(self._until) >= most:
+                return FULL
+            self._until[id] = until
+        return SENT

@@ -106,6 +106,32 @@ except AttributeError as error:
     assert done.stdout == "module 'mcp_ref.server' has no attribute 'nothing'\n"
 
 
+def test_a_stateless_call_loads_nothing_of_stores_and_tasks():
+    done = python('''
+import json, sys
+from mcp_ref import Server
+from mcp_ref.transports.memory import pair
+server = Server("x")
+
+@server.tool
+def echo(text: str) -> str:
+    return text
+
+near, far = pair()
+server.connect(far)
+near.open()
+known = "io.modelcontextprotocol/"
+meta = {known + "protocolVersion": "2026-07-28", known + "clientInfo": {"name": "c", "version": "0"},
+        known + "clientCapabilities": {}}
+near.write([json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+    "name": "echo", "arguments": {"text": "said"}, "_meta": meta}}).encode()])
+assert b"said" in near.read()[0]
+print([name for name in sys.modules if name.startswith("mcp_ref.") and ("stores" in name or "tasks" in name)])
+near.close()
+''')
+    assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
 SENTENCE = "mcp_ref needs Python 3.8 or later, and this is Python "
 
 
