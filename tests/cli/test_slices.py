@@ -1,93 +1,39 @@
 """Slices of the package by themselves: each public name is imported and used where nothing else of the package is."""
 
+import json
+import re
 import textwrap
 
 import pytest
 
-from mcp_ref import __version__
+from mcp_ref import __version__, server
 from mcp_ref.cli.copying import parts
 
 from .running import ECHO, ROOT, fresh, here
 
-SERVER = '''
-import io, json, logging, os, threading
+TALK = '''
+import io, json, logging, os, tempfile, threading
 import my.mcp.server as own
 from my.mcp import Context, Limits, McpError, REVISIONS, Server, ToolError
-from my.mcp.server import (
-    Annotations, Answer, BadSkill, Cache, Connection, Extension, Icon, Inline, MainThreadQueue, MemoryTasks, Method,
-    NoThreads, RequestNames, ResourceNotFound, Route, RpcError, SqliteStore, Store, Tasks, TaskStore, ToolAnnotations,
-    Trace, UrlElicitationRequired, access_log, audio, blob, current, image, image_file, to_file, to_text)
 
-used = {}
+used = set()
 
-def use(*names):
-    """Decorate a function: it uses these names."""
-    def run(function):
-        function()
-        used.update(dict.fromkeys(names))
-    return run
+def need(name):
+    used.add(name)
+    return getattr(own, name)
 
-class Search(Extension):
-    identifier = "com.example/search"
-    methods = (Method("search/run", "request", "client", "base:RequestParams", "base:Result", None, None,
-                      "basic/index"),)
-    def route(self, role, method, revision):
-        return Route(lambda context, params: {})
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {
+    "elicitation": {"form": {}, "url": {}}, "extensions": {"com.example/search": {},
+    "io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}}
 
-connections = []
-server = Server("x", extensions=[Search()], cache=Cache(ttl=5, scope="public"), executor=Inline(),
-                icons=[Icon("https://example.com/i.png", sizes=["48x48"])], limits=Limits())
+def call(id, method, **params):
+    return {"id": id, "method": method, "params": dict(params, _meta=META)}
 
-@server.tool(annotations=ToolAnnotations(read_only_hint=True))
-def add(a: int, b: int, ctx: Context) -> int:
-    ctx.progress(1, 2)
-    logging.getLogger("mine").warning("adding")
-    assert current() is ctx
-    return a + b
+def tool(id, name, **arguments):
+    return call(id, "tools/call", name=name, arguments=arguments)
 
-class Kept(logging.Handler):
-    def emit(self, record):
-        lines.append((record.name, getattr(record, "mcp_request", ""), record.getMessage()))
-
-lines = []
-for logger in ("mine", "my.mcp.access"):
-    handler = Kept()
-    handler.addFilter(RequestNames())
-    logging.getLogger(logger).addHandler(handler)
-    logging.getLogger(logger).setLevel("INFO")
-server.around(access_log)
-with open("x.png", "wb") as file:
-    file.write(b"x")
-
-@server.tool
-def media() -> list:
-    return [image(b"x", "image/png"), audio(b"x", "audio/wav"), blob("x://b", b"x"), image_file("x.png")]
-
-@server.tool
-def fails(how: str) -> str:
-    raise {"tool": ToolError("no"), "rpc": RpcError(-31999, "no"),
-           "link": UrlElicitationRequired([("Go there", "https://example.com/x")])}[how]
-
-@server.tool
-def asks(ctx: Context) -> str:
-    answer = ctx.elicit("Which?", {"seat": str})
-    assert isinstance(answer, Answer)
-    return "got " + answer["seat"]
-
-@server.resource("x://{name}", annotations=Annotations(audience=["user"]))
-def read(name: str) -> str:
-    raise ResourceNotFound("x://" + name)
-
-@server.prompt
-def review(code: str) -> str:
-    return code
-
-@server.completion("review", "code")
-def suggest(value: str) -> list:
-    return ["x"]
-
-def talk(messages, trace=None):
-    """What the server answers over a pair of pipes, by id."""
+def talk(server, *messages):
+    "What the server answers over a pair of pipes, by id."
     ours, theirs = os.pipe(), os.pipe()
     out = b""
     def collect():
@@ -110,70 +56,213 @@ def talk(messages, trace=None):
     reader.join()
     answers = [json.loads(line) for line in out.decode().splitlines()]
     return {each["id"]: each for each in answers if "id" in each}
+'''
 
-META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {
-    "elicitation": {"form": {}, "url": {}}, "extensions": {"com.example/search": {}}}}
-def call(id, method, **params):
-    return {"id": id, "method": method, "params": dict(params, _meta=META)}
+SERVER = TALK + '''
+server = Server("x", cache=need("Cache")(ttl=5, scope="public"), executor=need("Inline")(),
+                icons=[need("Icon")("https://example.com/i.png", sizes=["48x48"])], limits=Limits())
 
-found = talk([
-    call(1, "tools/call", name="add", arguments={"a": 1, "b": 2}), call(2, "tools/call", name="media", arguments={}),
-    call(3, "tools/call", name="fails", arguments={"how": "tool"}),
-    call(4, "tools/call", name="fails", arguments={"how": "rpc"}),
-    call(5, "tools/call", name="fails", arguments={"how": "link"}),
-    call(6, "tools/call", name="asks", arguments={}), call(7, "resources/read", uri="x://a"),
-    call(8, "prompts/get", name="review", arguments={"code": "x"}), call(9, "tools/list"),
-    call(10, "completion/complete", ref={"type": "ref/prompt", "name": "review"},
-         argument={"name": "code", "value": ""}),
-    call(11, "server/discover"), call(12, "search/run"),
-])
+@server.tool(annotations=need("ToolAnnotations")(read_only_hint=True))
+def add(a: int, b: int, ctx: need("Context")) -> int:
+    ctx.progress(1, 2)
+    logging.getLogger("mine").warning("adding")
+    assert need("current")() is ctx
+    return a + b
+
+class Kept(logging.Handler):
+    def emit(self, record):
+        lines.append((record.name, getattr(record, "mcp_request", ""), record.getMessage()))
+
+lines = []
+for logger in ("mine", "my.mcp.access"):
+    handler = Kept()
+    handler.addFilter(need("RequestNames")())
+    logging.getLogger(logger).addHandler(handler)
+    logging.getLogger(logger).setLevel("INFO")
+server.around(need("access_log"))
+with open("x.png", "wb") as file:
+    file.write(b"x")
+
+@server.tool
+def media() -> list:
+    return [need("image")(b"x", "image/png"), need("audio")(b"x", "audio/wav"), need("blob")("x://b", b"x"),
+            need("image_file")("x.png")]
+
+@server.tool
+def fails(how: str) -> str:
+    raise {"tool": ToolError("no"), "rpc": need("RpcError")(-31999, "no")}[how]
+
+@server.resource("x://{name}", annotations=need("Annotations")(audience=["user"]))
+def read(name: str) -> str:
+    raise need("ResourceNotFound")("x://" + name)
+
+@server.prompt
+def review(code: str) -> str:
+    return code
+
+@server.completion("review", "code")
+def suggest(value: str) -> list:
+    return ["x"]
+
+found = talk(
+    server, tool(1, "add", a=1, b=2), tool(2, "media"), tool(3, "fails", how="tool"), tool(4, "fails", how="rpc"),
+    call(5, "resources/read", uri="x://a"), call(6, "prompts/get", name="review", arguments={"code": "x"}),
+    call(7, "tools/list"), call(8, "completion/complete", ref={"type": "ref/prompt", "name": "review"},
+                                argument={"name": "code", "value": ""}), call(9, "server/discover"),
+    dict(call(10, "tools/call", name="add", arguments={"a": 1, "b": 2}, inputResponses={}, requestState="forged")),
+)
 assert found[1]["result"]["structuredContent"] == {"result": 3}, found[1]
 assert [each["type"] for each in found[2]["result"]["content"]] == ["image", "audio", "resource", "image"], found[2]
 assert ("mine", "tools/call#1", "adding") in lines, lines
 assert any(each[2].startswith("tools/call add id=1: answered in ") for each in lines), lines
 assert found[3]["result"]["isError"] and found[4]["error"]["code"] == -31999, (found[3], found[4])
-assert found[5]["result"]["resultType"] == found[6]["result"]["resultType"] == "input_required", (found[5], found[6])
-assert found[7]["error"]["code"] == -32602 and found[8]["result"]["messages"], (found[7], found[8])
-assert found[9]["result"]["ttlMs"] == 5000 and found[9]["result"]["tools"][0]["annotations"] == {"readOnlyHint": True}
-assert found[10]["result"]["completion"]["values"] == ["x"] and "com.example/search" in str(found[11])
-assert "result" in found[12], found[12]
-used.update(dict.fromkeys("Annotations Answer Cache Context Extension Icon Inline Method ResourceNotFound Route "
-                          "RequestNames RpcError Server ToolAnnotations UrlElicitationRequired access_log audio blob "
-                          "current image image_file".split()))
+assert found[5]["error"]["code"] == -32602 and found[6]["result"]["messages"], (found[5], found[6])
+assert found[7]["result"]["ttlMs"] == 5000 and found[7]["result"]["tools"][0]["annotations"] == {"readOnlyHint": True}
+assert found[8]["result"]["completion"]["values"] == ["x"] and "tools" in found[9]["result"]["capabilities"], found[9]
+assert found[10]["error"]["code"] == -32602, found[10]
+found = talk(server, {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+    "clientInfo": {"name": "c", "version": "1"}}}, {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1, "b": 2}, "task": {"ttl": 1}}},
+    {"id": 3, "method": "tasks/get", "params": {"taskId": "x"}})
+assert found[2]["result"]["structuredContent"] == {"result": 3} and found[3]["error"]["code"] == -32601, found
+row = need("Method")("a/b", "request", "client", "base:RequestParams", "base:Result", None, None, "basic/index")
+assert need("Route")(lambda context, params: {}, inline=True).inline and row.name == "a/b"
+assert issubclass(need("NoThreads"), McpError) and callable(need("Connection").notify)
+'''
 
-@use("Trace", "to_text", "to_file")
-def _():
-    text, lines = io.StringIO(), io.StringIO()
-    for trace in (Trace(), to_text(text), to_file(lines)):
-        trace.close()
+PART_USES = {
+    "asking": """
+@server.tool
+def asks(ctx: Context) -> str:
+    answer = ctx.elicit("Which?", {"seat": str})
+    assert isinstance(answer, need("Answer"))
+    return "got " + answer["seat"]
+@server.tool
+def link() -> str:
+    raise need("UrlElicitationRequired")([("Go there", "https://example.com/x")])
+found = talk(server, tool(1, "asks"), tool(2, "link"),
+             call(3, "tools/call", name="asks", arguments={}, inputResponses={}))
+assert [each["result"]["resultType"] for each in found.values()] == ["input_required"] * 3, found
+need("Answer")
+""",
+    "tasks": """
+Server("tasked", tasks=need("Tasks")(ttl=60)).tool(lambda: 1, name="one", task="optional")
+""",
+    "apps": """
+server.app("ui://x/y", "<!doctype html><title>x</title>")
+@server.tool(ui="ui://x/y")
+def shown(ctx: Context) -> str:
+    return "an app" if ctx.has_apps else "none"
+assert talk(server, tool(1, "shown"))[1]["result"]["content"][0]["text"] == "an app"
+""",
+    "skills": """
+with tempfile.TemporaryDirectory() as folder:
+    try:
+        server.skills(folder)
+        raise AssertionError("an empty folder")
+    except need("BadSkill") as error:
+        assert "SKILL.md" in str(error)
+""",
+    "files": """
+with tempfile.TemporaryDirectory() as folder:
+    server.directory(folder)
+    assert talk(server, call(1, "resources/list"))[1]["result"]["resources"] == []
+""",
+    "extensions": """
+class Search(need("Extension")):
+    identifier = "com.example/search"
+    methods = (own.Method("search/run", "request", "client", "base:RequestParams", "base:Result", None, None,
+                          "basic/index"),)
+    def route(self, role, method, revision):
+        return own.Route(lambda context, params: {})
+server = Server("x", extensions=[Search()])
+server.method("acme/x")(lambda: {"y": 1})
+found = talk(server, call(1, "search/run"), call(2, "acme/x"))
+assert "result" in found[1] and found[2]["result"]["y"] == 1, found
+""",
+    "stores": """
+with tempfile.TemporaryDirectory() as folder:
+    for store in (need("MemoryTasks")(), need("SqliteStore")(os.path.join(folder, "jobs.db"))):
+        assert isinstance(store, need("TaskStore")) and store.read("nothing") is None
+        store.close()
+assert isinstance(store, need("Store")) and Server("x", consume_state=True).states
+""",
+    "traces": """
+text, lines = io.StringIO(), io.StringIO()
+for trace in (need("Trace")(), need("to_text")(text), need("to_file")(lines)):
+    talk(Server("x", trace=trace), call(1, "server/discover"))
+    trace.close()
+assert "server/discover" in text.getvalue() and "server/discover" in lines.getvalue()
+""",
+    "log-handler": """
+logging.getLogger("mine").addHandler(server.log_handler())
+""",
+    "main-thread": """
+assert need("MainThreadQueue")().needs_pump
+""",
+    "sockets": """
+server.listen("tcp://127.0.0.1:0").close()
+""",
+    "http": """
+assert server.handle("GET", "/mcp", {}).status in (400, 405, 406)
+server.http_route("GET", "/x", lambda request: None)
+server.handler.close(0)
+""",
+}
+"""Part -> a program that uses it, with each public name that it adds."""
 
-@use("MainThreadQueue", "NoThreads", "Connection")
-def _():
-    queue = MainThreadQueue()
-    assert queue.needs_pump and issubclass(NoThreads, McpError) and callable(Connection.notify)
+WITHOUT = """
+asking: ctx.elicit("x", {"a": str})
+asking: ctx.elicit_url("x", "https://example.com")
+asking: ctx.sample("x", max_tokens=1)
+asking: ctx.sample_with_tools("x", max_tokens=1, tools=[])
+asking: ctx.list_roots()
+asking: server.elicitation_complete("x")
+tasks: Server("x", tasks=True)
+tasks: server.tool(lambda: 1, name="one", task="optional")
+apps: ctx.has_apps
+apps: server.app("ui://x", "<html>")
+skills: server.skills(".")
+files: server.directory(".")
+extensions: server.method("acme/x")(lambda: {})
+extensions: Server("x", extensions=[object()])
+stores: Server("x", consume_state=True).states
+traces: Server("x", trace="x.jsonl").connect(Transport())
+log-handler: server.log_handler()
+main-thread: own.MainThreadQueue()
+sockets: server.listen("tcp://127.0.0.1:0")
+sockets: server.listen("unix:///x")
+http: server.listen("http://127.0.0.1:0")
+http: server.run_http()
+http: server.wsgi()
+http: server.handle("GET", "/mcp", {})
+http: server.http_route("GET", "/x", print)
+http: server.tool(lambda: 1, name="two", input_schema=HEADED)
+"""
+"""Part: what asks for it."""
 
-@use("Tasks", "TaskStore", "MemoryTasks", "Store", "SqliteStore")
-def _():
-    import os, tempfile
-    with tempfile.TemporaryDirectory() as folder:
-        for store in (MemoryTasks(), SqliteStore(os.path.join(folder, "jobs.db"))):
-            assert isinstance(store, TaskStore)
-            Server("tasked", tasks=Tasks(store)).tool(lambda: 1, name="one", task="optional")
-            assert store.read("nothing") is None
-            store.close()
+MISSES = TALK + '''
+from my.mcp.transports.base import Transport
 
-@use("BadSkill")
-def _():
-    import tempfile
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            Server("skilled").skills(folder)
-            raise AssertionError("an empty folder")
-        except BadSkill as error:
-            assert "SKILL.md" in str(error)
+server, said = Server("x"), {}
+HEADED = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
 
-assert set(used) == set(own.__all__), set(used) ^ set(own.__all__)
-print("all", len(used), "names;", len([name for name in sys.modules if name.startswith("my.mcp")]), "modules")
+def attempt(row, ctx=None):
+    try:
+        eval(row, dict(globals(), ctx=ctx))
+    except ImportError as error:
+        said[row] = str(error)
+
+@server.tool
+def ask(row: str, ctx: Context) -> str:
+    attempt(row, ctx)
+    return row
+
+talk(server, *[tool(row, "ask", row=row) for row in ROWS if row.startswith("ctx.")])
+for row in ROWS:
+    if not row.startswith("ctx."):
+        attempt(row)
+print(json.dumps(said))
 '''
 
 CLIENT = '''
@@ -261,20 +350,42 @@ assert encode(tool, REVISIONS[0]) == {"name": "x", "inputSchema": {"type": "obje
 print("all", len(own.__all__), "names;", classes, "readers and writers")
 '''
 
+NEEDED = re.compile(r'need\("(\w+)"\)')
 PROGRAMS = {"stdio-server": SERVER, "client": CLIENT, "messages": MESSAGES}
+PROGRAMS.update({"stdio-server," + part: TALK + 'server = Server("x")\n' + uses for part, uses in PART_USES.items()})
 
 
 @pytest.mark.time_limit(60)
-@pytest.mark.parametrize("part", sorted(PROGRAMS))
-def test_every_public_name_of_a_slice_works_without_the_rest(part, tmp_path, capsys):
-    """In an interpreter that finds nothing but the copy; each program says itself which name it has not used."""
-    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", part)[0] == 0
-    program = PROGRAMS[part]
+@pytest.mark.parametrize("only", sorted(PROGRAMS))
+def test_every_public_name_of_a_slice_works_without_the_rest(only, tmp_path, capsys):
+    """In an interpreter that finds nothing but the copy; each program says itself which names it has used."""
+    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", only)[0] == 0
+    program = PROGRAMS[only]
     given = "SOURCE, ECHO = %r, %r\n" % (program, ECHO)
-    assert fresh(tmp_path, given + program).splitlines()[-1].startswith("all ")
-    names = {path.split("/")[0] for path in parts.subset(parts.files(), [part])}
+    if program.startswith(TALK):
+        program += "print('all', *sorted(used))"
+    assert fresh(tmp_path, given + program).splitlines()[-1].startswith("all")
+    names = {path.split("/")[0] for path in parts.subset(parts.files(), only.split(","))}
     assert "cli" not in names and "host" not in names and "auth" not in names
-    assert ("server" in names) == (part == "stdio-server") and ("client" in names) == (part == "client")
+    assert ("server" in names) == ("server" in only) and ("client" in names) == (only == "client")
+
+
+def test_the_programs_use_every_public_name_of_a_server():
+    """Those that a part adds, with that part."""
+    assert list(PART_USES) == list(parts.PARTS)
+    assert set(NEEDED.findall("".join(PROGRAMS.values()))) == set(server.__all__) - {"Server"}
+
+
+def test_what_a_part_adds_is_named_where_it_is_missing(tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "stdio-server")[0] == 0
+    part_of = {row: part for part, row in (line.split(": ", 1) for line in WITHOUT.strip().splitlines())}
+    assert list(dict.fromkeys(part_of.values())) == list(parts.PARTS)
+    part_of.update({"own." + name: part for part, uses in PART_USES.items() for name in NEEDED.findall(uses)})
+    there = ["own." + name for name in server.__all__ if "own." + name not in part_of]
+    out = fresh(tmp_path, "ROWS = %r\n" % [*part_of, *there] + MISSES)
+    assert json.loads(out) == {
+        row: "the part %s (%s) is not in this copy (vendor --only stdio-server); copy again with --only "
+             "stdio-server,%s" % (part, parts.PARTS[part].gives, part) for row, part in part_of.items()}
 
 
 def test_a_slice_is_smaller_than_what_it_is_cut_from():

@@ -258,6 +258,8 @@ def test_tables_of_late_names_count_as_imports(part, table):
     modules = frozenset(parts._module_of(path) for path in parts.files() if path.endswith(".py"))
     source = '%s = {"A": "..errors", "B": ".x", "C": "..stores.sqlite"}' % table
     assert imports((part,), True, source.encode(), modules) == (("errors",), ("stores", "sqlite"))
+    source += "\ndef __getattr__(name): return import_module(%s[name], __name__)" % table
+    assert imports((part,), True, source.encode(), modules) == (("errors",), ("stores", "sqlite"))
 
 
 PROMISES = {
@@ -295,16 +297,7 @@ with connect([sys.executable, %r]) as client:
     "jsonrpc": 'from my.mcp.jsonrpc import Notification as N, encode, parse\nprint(encode(parse(encode(N("x")))))',
     "cli": 'from my.mcp.cli import main\nsys.exit(main(["explain", "Tool"]) or main(["demo"]))',
 }
-PROMISES["stdio-server"] = PROMISES["server"] + '''
-import my.mcp.server
-for attempt in (server.run_http, server.wsgi, lambda: server.listen("http://127.0.0.1:0"),
-                lambda: server.handle("GET", "/mcp", {})):
-    try:
-        attempt()
-        print("it is there")
-    except ImportError as error:
-        print(error)
-'''
+PROMISES["stdio-server"] = re.sub("listener.*\n", "", PROMISES["server"])
 EXPECTED = {"server": '"structuredContent":{"result":3}', "stdio-server": '"structuredContent":{"result":3}',
             "client": "{'result': 3} ['echo'", "jsonschema": "allowed",
             "uritemplate": "{'b': 'c'}", "messages": "Tool(name='x'", "jsonrpc": "\"x\"", "cli": "=> {'result': 5}"}
@@ -322,31 +315,37 @@ def left_out(copy):
     return {path for path, data in copy.items() if data.startswith(b'\"\"\"Left out of this copy.')}
 
 
-def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
-    """Where another part needs what is left out, it is there."""
-    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "stdio-server")[0] == 0
+MOST_OF_A_STDIO_SERVER = 123
+"""Modules. A server for pipes loads half of them until its first call; the others are for what it may be asked."""
+MOST_UNTIL_THE_FIRST_ANSWER = 70
+"""Modules of the package, at the answer to `initialize`."""
+
+
+def test_a_server_for_pipes_has_what_it_can_come_to_need_and_no_more(tmp_path, capsys):
+    """Each part adds to it, and is named where it is missing; where something else needs a module, that is there."""
+    code, out, _ = here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "stdio-server")
+    assert "left out: %s (to add one: --only stdio-server,asking), to " % ", ".join(parts.PARTS) in out
     copy = tree(tmp_path / "my" / "mcp")
-    assert left_out(copy) == {"server/serving/http_listener.py", "streamable/__init__.py"}
-    of_http = [path for path in set(copy) - left_out(copy)
-               if re.match("http11/|streamable/|auth/|protocol/streamable_http/(era|refusals|sse)", path)]
-    assert not of_http
-    assert len([path for path in copy if path.endswith(".py")]) <= MOST_OF_A_STDIO_SERVER
+    modules = {path for path in copy if path.endswith(".py")}
+    places = {place.replace(".", "/") for part in parts.PARTS.values() for place in part.doors}
+    assert {path.replace("/__init__.py", "").replace(".py", "") for path in left_out(copy)} == places
+    assert len(modules - left_out(copy)) <= MOST_OF_A_STDIO_SERVER
+    assert out.startswith("copied %d files " % (len(copy) - len(left_out(copy)) - 1))  # the manifest
+    behind = tuple(place.replace(".", "/") for part in parts.PARTS.values() for place in part.behind)
+    assert not [path for path in modules if path.startswith(behind)]
     for option in ("--check", "--diff"):
         assert here(capsys, "vendor", str(tmp_path), option)[0] == 0
-    out = fresh(tmp_path, PROMISES["stdio-server"])
-    assert "it is there" not in out
-    assert out.count("run_http") == out.count("(vendor --only stdio-server); copy again with --only server\n") == 4
     ours = parts.files()
+    for name in parts.PARTS:
+        larger = parts.subset(ours, ["stdio-server", name])
+        assert modules - left_out(copy) < {path for path in larger if path.endswith(".py")} - left_out(larger)
+        assert name not in parts.lacking(larger)
+    whole = parts.subset(ours, ["stdio-server", *parts.PARTS])
+    assert not left_out(whole) and set(parts.subset(ours, ["server"])) - set(whole) == {"server/interface.py"}
     assert parts.subset(ours, ["stdio-server", "server"]) == parts.subset(ours, ["server"])
     store, beside = "streamable/shared/letters.py", "streamable/server/__init__.py"
     both = parts.subset(ours, ["stdio-server", "streamable.shared.letters"])
     assert both[store] == ours[store] and beside in left_out(both)
-
-
-MOST_OF_A_STDIO_SERVER = 171
-"""Modules. A server for pipes loads half of them until its first call; the others are for what it may be asked."""
-MOST_UNTIL_THE_FIRST_ANSWER = 70
-"""Modules of the package, at the answer to `initialize`."""
 
 
 def test_a_server_for_pipes_loads_few_modules_until_its_first_answer():
@@ -402,14 +401,17 @@ def test_a_slice_follows_imports_up_to_its_cuts(text, kept, cut, monkeypatch):
     """What is imported at the top is there, also below a cut; what is imported late is not, and says so."""
     source = {"__init__.py": b"", "LICENSE": b"", "a.py": text.encode(), "near.py": b"from . import far\n",
               "far/__init__.py": b"", "far/deep.py": b""}
-    monkeypatch.setitem(parts.SLICES, "small", parts.Slice("a", {"far": "what is far"}, "all"))
+    monkeypatch.setitem(parts.SLICES, "small", "a")
+    monkeypatch.setitem(parts.PARTS, "distant", parts.Part("a.far", ("far",)))
     found = parts.subset(source, ["small"])
     names = {path.replace("/__init__", "")[:-3] for path in found if path.endswith(".py")} - {"__init__", "a"}
     assert names == kept | cut
     for name in cut:
         data = found[name + "/__init__.py"].decode()
-        assert "what is far is not in this copy (vendor --only small); copy again with --only all" in data
+        assert "the part distant (a.far) is not in this copy (vendor --only small); copy again with --only " \
+            "small,distant" in data
     assert "far" in cut or left_out(found) == set()
+    assert left_out(parts.subset(source, ["small", "distant"])) == set()
 
 
 # One archive
@@ -420,7 +422,7 @@ def test_an_archive_is_imported_as_it_is(name, tmp_path, capsys):
     file = tmp_path / "new" / "mcp.zip"
     code, out, err = here(capsys, "vendor", "--zip", str(file), "--as", name, "--only", "stdio-server")
     assert (code, err) == (0, "") and "only stdio-server" in out and out.endswith("and import %s\n" % name)
-    code = "sys.path.insert(0, %r)\n" % str(file) + PROMISES["server"].replace("my.mcp", name)
+    code = "sys.path.insert(0, %r)\n" % str(file) + PROMISES["stdio-server"].replace("my.mcp", name)
     assert EXPECTED["server"] in fresh(tmp_path, code)
     with zipfile.ZipFile(str(file)) as archive:
         found = {path: archive.read(path) for path in archive.namelist() if not path.endswith("/")}
@@ -455,6 +457,7 @@ def test_a_file_of_somebody_else_is_not_replaced_unless_told_so(content, tmp_pat
     (["--zip", "x.zip", "--check"], "look at a folder"), (["--zip", "x.zip", "--as", "a-b"], "no name that can be"),
     (["--zip", "x.zip", "--only", "nothing"], "there is no nothing in this package; there are auth, "),
     (["x", "--only", "stdio"], "there is no stdio in this package; did you mean stdio-server? there are auth, "),
+    (["x", "--only", "tasks,client"], "tasks is a part to add to another: --only stdio-server,tasks"),
     (["x", "--only", "clinet"], "there is no clinet in this package; did you mean client? there are auth, "),
 ])
 def test_an_archive_takes_no_wrong_options(words, why, tmp_path, capsys, monkeypatch):

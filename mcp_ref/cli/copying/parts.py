@@ -9,7 +9,7 @@ import ast
 import os
 from functools import lru_cache
 from importlib import import_module
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...options import closest
 
@@ -21,34 +21,50 @@ TABLES = ("_HOMES", "_LATE")
 """The names of tables of public names that a folder loads late: name -> module."""
 
 
-class Slice(NamedTuple):
-    """A part of the package for one kind of program: what the program can come to need, and no more."""
+class Part(NamedTuple):
+    """A feature that a program needs only if its author uses it. A slice has it if it is named beside the slice."""
 
-    start: str
-    """The module or folder that the program begins with."""
-    cuts: Dict[str, str]
-    """Modules and folders that the program does not need, each with what it gives, in the words of an author.
+    gives: str
+    """The ways to use it, in the words of an author."""
+    doors: Tuple[str, ...]
+    """The modules and folders by which a program comes to it; late imports of them are not followed without the part.
 
-    A late import of one of them is not followed: a module in its place raises ImportError with these words. What is
-    imported at the top of a module that stays is copied all the same.
+    A module in their place raises ImportError and says how to add the part. What is imported at the top of a module
+    that stays is copied all the same.
     """
-    instead: str
-    """The part that has what is cut."""
+    behind: Tuple[str, ...] = ()
+    """More that is not followed. No module stands in its place, for a program comes to the doors first."""
 
 
-_HTTP = "HTTP (run_http, wsgi, handle, listen at http://)"
-SLICES: Dict[str, Slice] = {
-    "stdio-server": Slice("server", {
-        "server.serving.http_listener": _HTTP, "streamable": _HTTP, "http11": _HTTP, "auth": "OAuth (Server(auth=...))",
-    }, "server"),
-}
-"""Name -> slice: a server for pipes and sockets, without HTTP.
+SLICES: Dict[str, str] = {"stdio-server": "server"}
+"""Name of a slice -> the module or folder that its program begins with.
 
-A client and the messages are folders, of which a program may need all: ``--only client``, ``--only messages``.
+A slice is what one kind of program can come to need without the PARTS: a server for pipes, with tools, resources,
+prompts, completions, subscriptions and logs. A client and the messages are folders, of which a program may need all:
+``--only client``, ``--only messages``.
 """
-_LEFT_OUT = """\"\"\"Left out of this copy.\"\"\"
-
-raise ImportError("%s is not in this copy (vendor --only %s); copy again with --only %s")
+PARTS: Dict[str, Part] = {
+    "asking": Part("ctx.elicit, ctx.elicit_url, ctx.sample, ctx.list_roots, UrlElicitationRequired",
+                   ("server.elicitation", "server.elicitation_url", "server.sampling", "server.roots",
+                    "protocol.sampling")),
+    "tasks": Part("Server(tasks=...), tool(task=...)", ("server.tasks",), ("messages.extensions",)),
+    "apps": Part("server.app, tool(ui=...), ctx.has_apps", ("server.registry.apps",)),
+    "skills": Part("server.skills", ("server.registry.skills",), ("messages.extensions",)),
+    "files": Part("server.directory", ("server.registry.directory",)),
+    "extensions": Part("Server(extensions=...), Extension, server.method", ("peer.extension",)),
+    "stores": Part("Store, SqliteStore, MemoryTasks, consume_state=True", ("stores",)),
+    "traces": Part("Server(trace=...), Trace, to_text, to_file", ("wiretrace",), ("transports.tap",)),
+    "log-handler": Part("server.log_handler", ("server.loghandler",)),
+    "main-thread": Part("Server(executor=MainThreadQueue())", ("peer.main_thread",)),
+    "sockets": Part("listen at tcp:// and unix:", ("server.serving.socket_listener",)),
+    "http": Part("run_http, wsgi, handle, http_route, x-mcp-header, listen at http://",
+                 ("server.serving.http_listener", "streamable", "protocol.streamable_http"),
+                 ("peer.routing",)),
+}
+"""Name -> part that may be added to a slice: ``--only stdio-server,tasks``."""
+_SIGNPOST = b'\"\"\"Left out of this copy.\"\"\"\n'
+_SAYS = """
+raise ImportError("the part %s (%s) is not in this copy (vendor --only %s); copy again with --only %s")
 """
 
 Module = Tuple[str, ...]
@@ -103,37 +119,78 @@ def _belongs(name: str) -> bool:
 def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
     """Return the files that some modules or folders of the package need to work, their own among them.
 
-    names: such as ``server`` or ``transports.lines.stdio``, or one of SLICES; none at all is everything. Data files go
-    with their folder. What is left out of a slice is there if another one of the names needs it. Raises ValueError for
-    a name that the package does not have.
+    names: such as ``server`` or ``transports.lines.stdio``, or one of SLICES and the PARTS to add to it; none at all is
+    everything. Data files go with their folder. What is left out of a slice is there if another one of the names needs
+    it. Raises ValueError for a name that the package does not have, and for a part without a slice.
     """
     if not names:
         return dict(all_files)
     modules = {_module_of(path): path for path in all_files if path.endswith(".py")}
+    sliced = any(name in SLICES for name in names)
     found: Set[Module] = set()
-    left_out: Dict[Module, bytes] = {}
+    left_out: Dict[Module, str] = {}
     for name in names:
-        part = SLICES.get(name, Slice(name, {}, ""))
-        start = tuple(part.start.split("."))
-        below = {module for module in modules if module[: len(start)] == start}
-        if not below:
-            known = {module[0] for module in modules if module and module[0] != "__main__"}.union(SLICES)
-            raise ValueError("there is no %s in this package; %sthere are %s" % (
-                name, _meant(name, known), ", ".join(sorted(known))))
-        below = {module for module in below if _cut(module, part.cuts) is None}
-        needed, cut = _closure(below, modules, all_files, part.cuts)
+        if name in SLICES:
+            needed, cut = _closure({tuple(SLICES[name].split("."))}, modules, all_files, _cuts(names))
+            left_out.update(cut)
+        elif sliced and name in PARTS:
+            continue  # it has made the slice larger
+        else:
+            needed, _ = _closure(_below(name, modules), modules, all_files, {})
         found |= needed
-        for module, what in cut.items():
-            left_out[module] = (_LEFT_OUT % (what, name, part.instead)).encode("ascii")
-    # Importing a.b.c begins with a: what says that something is left out stands in the first of these that is not here.
-    says = {next(module[:length] for length in range(1, len(module) + 1) if module[:length] not in found): source
-            for module, source in left_out.items() if module not in found}
     kept = {modules[module] for module in found}
     folders = {path.rpartition("/")[0] for path in kept}
     chosen = {path: data for path, data in all_files.items() if path in kept or path in ALWAYS
               or (not path.endswith(".py") and "/" in path and path.rpartition("/")[0] in folders)}
-    chosen.update((modules[module], source) for module, source in says.items())
+    chosen.update((modules[module], _signpost(part, names)) for module, part in _places(left_out, found).items())
     return {path: chosen[path] for path in all_files if path in chosen}
+
+
+def _below(name: str, modules: Iterable[Module]) -> Set[Module]:
+    """Return the modules that a name stands for. Raises ValueError if there are none."""
+    start = tuple(name.split("."))
+    below = {module for module in modules if module[: len(start)] == start}
+    if not below and name in PARTS:
+        raise ValueError("%s is a part to add to another: --only %s,%s" % (name, " or ".join(SLICES), name))
+    if not below:
+        known = {module[0] for module in modules if module and module[0] != "__main__"}.union(SLICES)
+        raise ValueError("there is no %s in this package; %sthere are %s" % (
+            name, _meant(name, known), ", ".join(sorted(known))))
+    return below
+
+
+def _cuts(names: Sequence[str]) -> Dict[str, str]:
+    """Return the modules and folders of the PARTS that are not named: path -> the name of its part."""
+    return {path: name for name, part in PARTS.items() if name not in names for path in part.doors + part.behind}
+
+
+def _places(left_out: Dict[Module, str], found: Set[Module]) -> Dict[Module, str]:
+    """Return the modules that stand for what is left out, each with the name of the part.
+
+    Importing a.b.c begins with a: the first of these that is not here says that something is left out.
+    """
+    return {next(module[:length] for length in range(1, len(module) + 1) if module[:length] not in found): part
+            for module, part in left_out.items() if module not in found and _is_door(module, part)}
+
+
+def _is_door(module: Module, part: str) -> bool:
+    return any(module[: len(door)] == door for door in (tuple(path.split(".")) for path in PARTS[part].doors))
+
+
+def _signpost(part: str, names: Sequence[str]) -> bytes:
+    """Return the module that says that a part is left out."""
+    says = _SAYS % (part, PARTS[part].gives, ",".join(names), ",".join([*names, part]))
+    return _SIGNPOST + says.encode("ascii")
+
+
+def places(files: Dict[str, bytes]) -> List[Module]:
+    """Return the modules among some files that stand for what is left out."""
+    return [_module_of(path) for path, data in files.items() if data.startswith(_SIGNPOST)]
+
+
+def lacking(files: Dict[str, bytes]) -> List[str]:
+    """Return the names of the PARTS that are left out of some files."""
+    return [part for part in PARTS if any(_is_door(module, part) for module in places(files))]
 
 
 def _meant(name: str, known: Set[str]) -> str:
@@ -149,7 +206,7 @@ def _module_of(path: str) -> Module:
 
 def _closure(wanted: Set[Module], modules: Dict[Module, str], all_files: Dict[str, bytes],
              cuts: Dict[str, str]) -> Tuple[Set[Module], Dict[Module, str]]:
-    """Return these modules and all that importing and using them may load; and what a cut leaves out, with its words.
+    """Return these modules and all that importing and using them may load; and what a cut leaves out, with its part.
 
     A module is left out if it lies below a cut and is imported late only.
     """
@@ -165,16 +222,16 @@ def _closure(wanted: Set[Module], modules: Dict[Module, str], all_files: Dict[st
         left += [module[:length] for length in range(len(module))]
         path = modules[module]
         for imported, late in edges(module, path.endswith("__init__.py"), all_files[path], known):
-            words = _cut(imported, cuts) if late else None
-            if words is None:
+            part = _cut(imported, cuts) if late else None
+            if part is None:
                 left.append(imported)
             else:
-                cut[imported] = words
-    return found, {module: words for module, words in cut.items() if module not in found}
+                cut[imported] = part
+    return found, {module: part for module, part in cut.items() if module not in found}
 
 
 def _cut(module: Module, cuts: Dict[str, str]) -> Optional[str]:
-    """The words of the cut below which a module lies; None for a module that is needed."""
+    """Return the part below whose cut a module lies; None for a module that is needed."""
     steps = (".".join(module[:length]) for length in range(1, len(module) + 1))
     return next((cuts[step] for step in steps if step in cuts), None)
 
@@ -189,15 +246,19 @@ def edges(
     """
     here = module if is_folder else module[:-1]
     found: List[Tuple[Module, bool]] = []
-    for node, late in _running(ast.parse(source)):
+    nodes = list(_running(ast.parse(source)))
+    table = next((node.value for node, _ in nodes if isinstance(node, ast.Assign) and module
+                  and getattr(node.targets[0], "id", "") in TABLES), None)
+    if table is not None:
+        found += [(each, True) for each in _by_table(table, here)]
+    for node, late in nodes:
         if isinstance(node, ast.ImportFrom) and node.level:
             base = here[: len(here) - node.level + 1] + tuple((node.module or "").split(".") if node.module else ())
             targets = [base + (alias.name,) for alias in node.names]
             found += [(target if target in known else base, late) for target in targets]
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module" and node.args:
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module" and node.args \
+                and table is None:  # whose names those are
             found += [(each, True) for each in _by_name(node.args[0], here, known)]
-        elif isinstance(node, ast.Assign) and module and getattr(node.targets[0], "id", "") in TABLES:
-            found += [(each, True) for each in _by_table(node.value, here)]
     return tuple(each for each in dict.fromkeys(found) if each[0] in known)
 
 

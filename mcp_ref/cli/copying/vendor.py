@@ -156,7 +156,11 @@ def _with_manifest(chosen: Dict[str, bytes], only: List[str]) -> Dict[str, bytes
 
 def _copied(chosen: Dict[str, bytes], only: List[str]) -> str:
     what = " (only %s and what that needs)" % ", ".join(only) if only else ""
-    return "copied %d files of mcp_ref %s%s" % (len(chosen), __version__, what)
+    lacks, places = parts.lacking(chosen), parts.places(chosen)
+    if lacks:
+        what += ", and %d that stand for the parts left out: %s (to add one: --only %s)," % (
+            len(places), ", ".join(lacks), ",".join([*only, lacks[0]]))
+    return "copied %d files of mcp_ref %s%s" % (len(chosen) - len(places), __version__, what)
 
 
 # One archive
@@ -353,6 +357,7 @@ _EXAMPLES = """examples:
   vendor lib                                      later: the same copy again, with the same parts
   vendor lib --check                              which files of the copy somebody changed
   vendor --zip lib/mcp.zip --only stdio-server    one file for sys.path
+  vendor lib --only stdio-server,tasks,http       a small server, with two of the parts that it is without
 """
 
 
@@ -364,9 +369,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--as", dest="name", metavar="NAME",
                         help="the copy's name, dots allowed (default: that of the copy that is there, or mcp_ref)")
     parser.add_argument("--only", action="append", default=[], metavar="PART,...",
-                        help="only these parts, and what they need: stdio-server (a server without HTTP), server, "
-                             "client, messages, or any module or folder of the package (default: the parts of the "
-                             "copy that is there, or everything)")
+                        help="only these parts, and what they need: stdio-server (a server for pipes, to which one "
+                             "adds %s), server, client, messages, or any module or folder of the package (default: "
+                             "the parts of the copy that is there, or everything)" % ", ".join(parts.PARTS))
     parser.add_argument("--all", action="store_true",
                         help="copy everything, also where the copy that is there has parts only")
     what = parser.add_mutually_exclusive_group()
