@@ -7,8 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import pytest
 
 from mcp_ref import uritemplate
-from mcp_ref.uritemplate import Template, expand, match, variables
-from mcp_ref.uritemplate.matching import MAX_MATCHED_VARIABLES
+from mcp_ref.uritemplate import MAX_MATCHED_VARIABLES, Template, expand, match, variables
 
 BASE = "http://example.com/%s/" % "home"  # in two parts: together it looks like a path of this machine
 
@@ -381,11 +380,10 @@ HOSTILE = [
 
 @pytest.mark.parametrize("template, uri", HOSTILE, ids=[template[:24] for template, _ in HOSTILE])
 def test_long_uris_are_matched_without_trying_again(template: str, uri: str) -> None:
-    from mcp_ref.uritemplate import matching
     prepared = Template(template)
     prepared.match(uri)
     Steps.passes = 0
-    nodes = matching._Match(prepared._matcher().nodes, Steps(uri.encode("ascii", "replace")))
+    nodes = uritemplate._Match(prepared._matcher().nodes, Steps(uri.encode("ascii", "replace")))
     nodes.first_pass()
     assert Steps.passes <= 40, "the URI is gone over once per kind of character in the template, not per position"
 
