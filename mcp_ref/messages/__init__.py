@@ -8,7 +8,7 @@ module                                what it has
 `base`                                the parts that all pages share
 `content`                             the blocks of tool results, prompts and sampling messages
 `lifecycle`                           `initialize` and the capabilities
-`ping`, `progress`, `cancellation`    utilities of every request
+`progress`, `cancellation`            utilities of every request
 `tools`, `resources`, `prompts`       the offers of a server
 `completion`, `logs`, `pagination`    utilities of servers
 `roots`, `sampling`, `elicitation`    the offers of a client
@@ -66,7 +66,6 @@ PAGES: Dict[str, Tuple[str, ...]] = {
         "ListChangedCapability", "ResourcesCapability", "RootsCapability", "SamplingCapability",
         "ServerCapabilities",
     ),
-    "ping": (),
     "progress": ("ProgressNotificationParams",),
     "cancellation": ("CancelledNotificationParams",),
     "tools": (

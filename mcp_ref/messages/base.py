@@ -165,6 +165,8 @@ class Result(Model):
 
 
 EmptyResult = Result
+"""The name of a `Result` that answers a request such as `ping`, which tests whether the peer is still there and has
+no members but `_meta` [..2025-11-25 basic/utilities/ping §Message Format]."""
 
 
 @dataclass(eq=False, repr=False)
