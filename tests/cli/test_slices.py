@@ -197,6 +197,17 @@ assert "server/discover" in text.getvalue() and "server/discover" in lines.getva
     "log-handler": """
 logging.getLogger("mine").addHandler(server.log_handler())
 """,
+    "lifespan": """
+from contextlib import contextmanager
+@contextmanager
+def opened(server):
+    yield "open"
+server = Server("x", lifespan=opened)
+@server.tool
+def state(ctx: Context) -> str:
+    return ctx.lifespan
+assert talk(server, tool(1, "state"))[1]["result"]["content"][0]["text"] == "open"
+""",
     "main-thread": """
 assert need("MainThreadQueue")().needs_pump
 """,
@@ -229,6 +240,7 @@ extensions: Server("x", extensions=[object()])
 stores: Server("x", consume_state=True).states
 traces: Server("x", trace="x.jsonl").connect(Transport())
 log-handler: server.log_handler()
+lifespan: Server("x", lifespan=lambda server: None)
 main-thread: own.MainThreadQueue()
 sockets: server.listen("tcp://127.0.0.1:0")
 sockets: server.listen("unix:///x")

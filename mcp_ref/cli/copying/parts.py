@@ -55,6 +55,7 @@ PARTS: Dict[str, Part] = {
     "stores": Part("Store, SqliteStore, MemoryTasks, consume_state=True", ("stores",)),
     "traces": Part("Server(trace=...), Trace, to_text, to_file", ("wiretrace",), ("transports.tap",)),
     "log-handler": Part("server.log_handler", ("server.loghandler",)),
+    "lifespan": Part("Server(lifespan=...)", ("server.serving.lifespan",)),
     "main-thread": Part("Server(executor=MainThreadQueue())", ("peer.main_thread",)),
     "sockets": Part("listen at tcp:// and unix:", ("server.serving.socket_listener",)),
     "http": Part("run_http, wsgi, handle, http_route, x-mcp-header, listen at http://",
