@@ -4,11 +4,10 @@ Both carry bytes first and record second: what they saw waits in a `backlog`, fr
 events of `mcp_ref.wiretrace`. Neither client nor server of this package is used, so nothing is judged by what made it.
 
 ==============  ====================================================================================
-`shim`          starts a server and stands between its standard streams and ours
+`shim`          starts a server and stands between its standard streams and ours; makes events of the lines
 `proxy`         stands before a server of the web; `relay` is one of its connections
 `framing`       finds out where HTTP messages end, in bytes that pass
 `backlog`       keeps what was seen until it is recorded, and drops it rather than delay anybody
-`lines`         makes events of the lines of a pipe
 `exchanges`     makes events of HTTP exchanges
 `telling`       writes events with their times, secrets masked
 `imported`      reads HAR, and JSON-RPC messages one a line

@@ -37,9 +37,8 @@ from ..errors import ConnectFailed
 from ..threads import start_thread
 from ..transports.lines.fds import CAN_POLL
 from ..transports.lines.process import command_line, find_program
-from ..wiretrace import CLIENT, CLOSE, GAP, OPEN, PROCESS, SERVER
+from ..wiretrace import CLIENT, CLOSE, GAP, OPEN, PROCESS, SERVER, STDERR, TRANSPORT
 from .backlog import Backlog, Stream, stuck
-from .lines import Lines, StderrLines
 from .telling import Teller
 
 RECORDED = ("start", "both", "times", "bytes", "end", "process", "stderr")
@@ -50,8 +49,88 @@ FINISH_SECONDS = 30.0
 """The seconds that recording may take after the child has ended."""
 SILENT_SECONDS = 0.25
 """The seconds of silence after which a process that the child has left behind is not read any more."""
+LONGEST_LINE = 16 * 1024 * 1024
+"""The bytes of a line that are recorded; of a longer one it is recorded how long it was."""
+LONGEST_STDERR = 64 * 1024
+"""The bytes of a line on standard error that are recorded."""
 _SIZE = 64 * 1024
 _LOOK = 0.05
+
+
+# The events of lines: messages, whatever else a party writes, and what has no end
+
+
+class Lines:
+    """Puts bytes together to lines. `line` is called with each, without its LF, and the time of its last byte."""
+
+    longest = LONGEST_LINE
+    what = "a line"
+
+    def __init__(self, teller: Teller, direction: str) -> None:
+        self._teller = teller
+        self._direction = direction
+        self._line = bytearray()
+        self._size = 0
+
+    def feed(self, at: float, data: bytes) -> None:
+        """Take bytes that came at this time."""
+        start, end = 0, data.find(b"\n")
+        while end >= 0:
+            self._keep(data[start:end])
+            self._end_line(at)
+            start, end = end + 1, data.find(b"\n", end + 1)
+        if start < len(data):
+            self._keep(data[start:])
+
+    def lost(self, at: float, count: int) -> None:
+        """Take it that so many bytes were dropped; the line that they begin, are in or end is recorded as a gap."""
+        if self._size:
+            self._end_line(at)
+        self._teller.tell(GAP, self._direction, at, "%d bytes were not recorded: the trace could not be written as fast"
+                          " as they came; what follows may begin inside a line" % count)
+
+    def end(self, at: float) -> None:
+        """Take it that nothing more comes."""
+        if self._size:
+            self._end_line(at)
+            self._teller.tell(TRANSPORT, self._direction, at, "the last %s has no line end" % self.what[2:])
+
+    def line(self, at: float, data: bytes) -> None:
+        """Record a line."""
+        self._teller.message(self._direction, data, at)
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= self.longest:
+            self._line += part
+        else:
+            self._line = bytearray()
+
+    def _end_line(self, at: float) -> None:
+        size, data = self._size, bytes(self._line)
+        self._line, self._size = bytearray(), 0
+        if size > self.longest:
+            self._teller.tell(GAP, self._direction, at, "%s of %d bytes, of which more than %d are not recorded" % (
+                self.what, size, self.longest))
+        else:
+            self.line(at, data)
+
+
+class StderrLines(Lines):
+    """`Lines` of what a server writes on its standard error."""
+
+    longest = LONGEST_STDERR
+    what = "a line on standard error"
+
+    def __init__(self, teller: Teller) -> None:
+        super().__init__(teller, SERVER)
+
+    def line(self, at: float, data: bytes) -> None:
+        """Record a line."""
+        self._teller.tell(STDERR, SERVER, at, data.rstrip(b"\r").decode("utf-8", "backslashreplace"))
+
+
+# The shim
 
 
 class Shim:
