@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import lookup
-from ..peer.context import Route
+from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..revisions import Revision
 
@@ -105,9 +105,7 @@ class Offers:
         route: Route = offer.route(client, revision)
         if not revision.tasks:
             return route
-        from .tasks.received import answers_naming_task
-
-        route = answers_naming_task(route)
+        route = _answers_naming_task(route)
         if name not in self._tasks:
             return route
         from .tasks.receiver import augmented
@@ -131,6 +129,24 @@ class Offers:
         for offer in attached:
             if hasattr(offer, "detach"):
                 offer.detach(client)
+
+
+def _answers_naming_task(route: Route) -> Route:
+    """Return a route whose results name the task that the request has named.
+
+    [2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST
+    """
+    from ..messages.tasks import RELATED_TASK
+    from ..protocol.tasks import naming_task
+
+    def call(context: Context, params: Dict[str, Any]) -> Any:
+        result = route.call(context, params)
+        related = context.meta.get(RELATED_TASK)
+        if isinstance(related, dict) and isinstance(related.get("taskId"), str) and isinstance(result, dict):
+            result = naming_task(result, related["taskId"])
+        return result
+
+    return route.calling(call)
 
 
 def _made(name: str, value: Any) -> Any:

@@ -19,7 +19,6 @@ Reading order:
   a server tells of them
 - `handshake`: what is special about those of 2025-11-25, where a client asks for a task: `start_tool` for tools that
   may be tasks, `call_tool` for those that must be
-- `received`: what a server of 2025-11-25 asks of its client for a task
 - `receiver`: the other direction, with ``tasks=True``: tasks of the client, which a server of 2025-11-25 has it make of
   sampling and elicitation
 """
