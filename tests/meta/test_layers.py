@@ -12,7 +12,10 @@ from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
 
 import pytest
 
-from tests.meta.facts import PACKAGE, expect_nothing, imported_names, nodes_of, python_files, shown, tree_of
+from mcp_ref.cli import HOMES
+from tests.meta.facts import (
+    PACKAGE, expect_nothing, imported_names, nodes_of, python_files, shown, text_of, tree_of,
+)
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("version", "revisions", "deadline", "records", "urls", "sqlitefile"),
@@ -38,6 +41,13 @@ BESIDE: Set[Tuple[str, str]] = set()  # (importer, imported) of one level
 # The judge is independent of what it judges.
 CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:9])
 MOST_MODULES = 22
+MOST_LINES = 500
+# Modules that have one importer, which loads them at once, and that are still better read by themselves.
+APART: Dict[str, str] = {
+    "checker/formats": "the forms of a report; the command that prints them stands above the checker",
+    "checker/pages/basic/mrtr": "a page of the specification",
+    "cli/doctor/health": "the table of warnings, beside the tables of causes in programs and addresses",
+}
 # HTTP/1.1 is a library of its own, and knows nothing of what is sent over it.
 HTTP_MAY_NOT_USE = {"revisions", "model", "readers", "jsontext", "jsonrpc", "codec", "messages", "methods", "protocol"}
 
@@ -134,6 +144,24 @@ def test_no_folder_has_more_modules_than_a_reader_can_look_over() -> None:
     for path in MODULES.values():
         count[path.parent] = count.get(path.parent, 0) + 1
     expect_nothing(["%s: %d modules" % (shown(folder), most) for folder, most in count.items() if most > MOST_MODULES])
+
+
+def test_a_module_with_one_importer_has_a_reason_to_be_one() -> None:
+    """Loaded late, so that programs start quickly; the first of its folder; a command; or else too long for both."""
+    importers: Dict[Tuple[str, ...], Set[Edge]] = {}
+    for edge in edges():
+        if edge.imported and edge.imported != edge.importer:
+            importers.setdefault(edge.imported, set()).add(edge)
+    commands = {("cli", *home.strip(".").split(".")) for home, _ in HOMES.values()}
+    alone = set()
+    for module, found in importers.items():
+        by = {edge.importer for edge in found}
+        together = sum(text_of(MODULES[each]).count("\n") for each in (module, *by)) if len(by) == 1 else MOST_LINES
+        if (together < MOST_LINES and any(edge.kind == "eager" for edge in found) and module[:-1] not in by
+                and module not in commands and MODULES[module].name != "__init__.py"):
+            alone.add("/".join(module))
+    expect_nothing(["%s has one importer: put it there" % name for name in sorted(alone - set(APART))])
+    expect_nothing(["%s is no exception any more" % name for name in sorted(set(APART) - alone)])
 
 
 def test_imports_inside_the_package_are_relative() -> None:
