@@ -16,7 +16,7 @@ module              rules
 `requeststate`      the signed state that travels between the rounds of a request
 `uris`              the syntax of URIs, their normal form, and what lies below one
 `content`           content blocks, annotations, icons, MIME types
-`items`             names of tools, priorities in annotations
+`items`             priorities in annotations
 `roots`             ``file://`` URIs of roots, and what lies below them
 `sampling`          sampling requests and their results
 `elicitation`       forms, and the answers to them

@@ -44,11 +44,10 @@ from ..messages.tools import (
 )
 from ..options import spelt
 from ..peer.context import Context, Route, params_reader
-from ..protocol.items import tool_name_fault
 from ..revisions import Revision
 from .hints.signature import BindError, LazyValidator, Signature, Unresolved
 from .hints.values import coerce
-from .registry.checks import Paging, check_odd_name, check_texts, check_tool, name_of
+from .registry.checks import Paging, check_odd_name, check_texts, check_tool, name_of, tool_name_fault
 from .registry.listing import Listing
 from .results import BadResult, check_asking, result_of
 

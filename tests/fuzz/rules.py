@@ -9,10 +9,11 @@ from typing import Any, Callable, Dict, Tuple
 from mcp_ref.codec import DecodeError, decode
 from mcp_ref.errors import LocalProtocolError
 from mcp_ref.messages import RequestedSchema, SamplingMessage
-from mcp_ref.protocol import items, metakeys, roots, safe_urls, uris
+from mcp_ref.protocol import metakeys, roots, safe_urls, uris
 from mcp_ref.protocol import sampling
 from mcp_ref.protocol.elicitation import FormError, read_form
 from mcp_ref.revisions import REVISIONS
+from mcp_ref.server.registry import checks
 
 from .engine import Broken, Target
 from .inventing import mutated, name, text, value
@@ -59,7 +60,7 @@ READERS: Dict[str, Tuple[Callable[[str], Any], Tuple[type, ...]]] = {
     "root path": (roots.root_path, (LocalProtocolError, ValueError)),
     "uri": (lambda found: uris.fault(found, 500), ()),
     "containers": (lambda found: list(uris.containers(found)), ()),
-    "tool name": (items.tool_name_fault, ()),
+    "tool name": (checks.tool_name_fault, ()),
     "meta key": (metakeys.fault, ()),
 }
 

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from ...messages.base import Icon
     from ..interface import ToolInterface
 
+TOOL_NAMES = "2025-11-25.. server/tools §Tool Names"
+"""The section that has the rule of names."""
+MAX_NAME_LENGTH = 128
+
+_ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
+
 
 def name_of(kind: str, function: Any, name: Optional[str]) -> str:
     """Return the name of a tool or a prompt: ``name`` if it was given, or that of the function.
@@ -112,6 +118,30 @@ def check_socket(auth: Any, address: str) -> None:
     from ...diagnostics.packagelog import get_logger
 
     get_logger(__name__).warning("auth is for HTTP: on %s nobody has to show a token", address)
+
+
+def tool_name_fault(name: str) -> str:
+    """Describe what is wrong with the name of a tool, with the rule and its page; "" for a good name.
+
+    A name is 1 to 128 characters, each an ASCII letter, a digit, ``_``, ``-`` or ``.``; upper and lower case differ
+    [2025-11-25.. server/tools §Tool Names]. All of this is a SHOULD, and older revisions have no rule, so a tool of a
+    peer may have another name. For a tool of our own another name is worth a warning, because some clients refuse
+    such tools; a strict server refuses it.
+
+    >>> tool_name_fault("admin.tools.list"), tool_name_fault("DATA_EXPORT_v2")
+    ('', '')
+    >>> tool_name_fault("get user")
+    "tool name 'get user' has ' ': only A-Z a-z 0-9 _ - . SHOULD be used [2025-11-25.. server/tools §Tool Names]"
+    """
+    if not 1 <= len(name) <= MAX_NAME_LENGTH:
+        text = "has %d characters: there SHOULD be 1 to %d" % (len(name), MAX_NAME_LENGTH)
+    elif not _ALLOWED.issuperset(name):
+        strange = next(sign for sign in name if sign not in _ALLOWED)
+        text = "has %s: only A-Z a-z 0-9 _ - . SHOULD be used" % ascii(strange)
+    else:
+        return ""
+    shown = name if len(name) <= 40 else name[:37] + "..."
+    return "tool name %s %s [%s]" % (ascii(shown), text, TOOL_NAMES)
 
 
 def check_odd_name(text: str, lenient: bool) -> None:

@@ -10,7 +10,7 @@ from mcp_ref.errors import RpcError
 from mcp_ref.jsonschema import validate
 from mcp_ref.messages.content import EmbeddedResource, TextContent, TextResourceContents
 from mcp_ref.messages.tools import CallToolResult
-from mcp_ref.protocol.items import tool_name_fault
+from mcp_ref.server.registry.checks import tool_name_fault
 from tests.support.serving import ask, over, served
 
 OBJECT = {"type": "object"}
