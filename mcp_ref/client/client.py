@@ -26,7 +26,7 @@ from ..peer.request_table import ProgressCallback
 from ..protocol import lifecycle, negotiation
 from ..protocol.capabilities import extensions_in
 from ..revisions import Revision
-from ..transports.base import Transport
+from ..transports.base import Transport, successor
 from ..version import __version__
 from .cache import SharedAnswers
 from .cached_calls import CachedCalls
@@ -220,7 +220,7 @@ class Client(Calls):
             connection.wait_closed(self.limits.shutdown_grace)
             # A server of the handshake era may end when it is sent anything but `initialize`: begin again with that.
             retry = opening.is_guessing and self.wanted and isinstance(error, ConnectionLost)
-            fresh = transport.renew() if retry else None
+            fresh = successor(transport) if retry else None
             if fresh is None:
                 raise
         else:

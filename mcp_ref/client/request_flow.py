@@ -54,7 +54,7 @@ from ..messages.base import COMPLETE
 from ..methods import CALL_TOOL
 from ..peer.dispatcher import Connection
 from ..protocol import negotiation
-from ..transports.base import Transport
+from ..transports.base import Transport, successor
 from .owner import PLAIN, Options
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Restarts:
 
         None if this transport can start none, or the wait was ended. Raises `ConnectionLost` if it ended too often.
         """
-        transport = ended.transport.renew()
+        transport = successor(ended.transport)
         if transport is None:
             return None
         limits = self._limits

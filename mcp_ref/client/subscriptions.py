@@ -48,6 +48,7 @@ from ..peer.request_table import Outcome, Pending, Progress
 from ..protocol.capabilities import has
 from ..protocol.envelope import SUBSCRIPTION
 from ..threads import available, start_thread
+from ..transports.base import why_ended
 from .cache import LISTS
 from .owner import UpdateCallback
 
@@ -380,7 +381,7 @@ class Listening:
         connection = self._owner.connection
         if not connection.table.ended:
             return connection
-        return self._owner.renewed(connection, ConnectionLost(connection.transport.reason()))
+        return self._owner.renewed(connection, ConnectionLost(why_ended(connection.transport)))
 
     def _reopen(self) -> None:
         """Open the stream that all subscriptions need, unless the present one will do, and cancel that."""

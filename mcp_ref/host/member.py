@@ -25,7 +25,7 @@ from ..methods import CALL_TOOL
 from ..peer.dispatcher import Connection
 from ..peer.role import Role
 from ..protocol.capabilities import has
-from ..transports.base import Transport
+from ..transports.base import Transport, successor
 from .catalogue import Catalogue, NameRule
 from .questions import HostCallbacks, HostElicitation, HostRoots, HostSampling
 
@@ -131,7 +131,7 @@ class ServerClient(Client):
         if not self.wanted:
             return False
         if connection.session.rules.stateless:
-            return connection.transport.renew() is not None
+            return successor(connection.transport) is not None
         return connection.exchanges is not None and connection.exchanges.reopen() is not None
 
     def _lose(self, reason: str) -> None:

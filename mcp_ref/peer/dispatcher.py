@@ -48,7 +48,7 @@ from ..protocol import lifecycle
 from ..protocol.envelope import SERVER_INFO, USUAL, carries
 from ..revisions import Revision, revision
 from ..threads import need, start_or_call
-from ..transports.base import Failed, Received, Transport
+from ..transports.base import Failed, Received, Transport, why_ended
 from ..transports.lines.fds import tell_of_fork
 from .context import Context, Route, log_raised
 from .executors import Executor, Job
@@ -122,7 +122,9 @@ class Connection(Sender):
         if not self.transport.threadless:
             need("the transport %s" % self.transport.name)
         self.transport.open()
-        if not self.transport.park(self._start_reader if self.replies is None else self._end_routed):
+        if self.replies is not None:
+            self.replies.park(self._end_routed)
+        elif not self._park():
             self._start_reader()
         return self
 
@@ -183,7 +185,12 @@ class Connection(Sender):
             parked = self._read_until_silent()
         finally:
             if not parked:
-                self.finish(self.transport.reason())
+                self.finish(why_ended(self.transport))
+
+    def _park(self) -> bool:
+        """Leave it to the transport to have a reader started when there is something to read, if it can do that."""
+        park = getattr(self.transport, "park", None)
+        return park is not None and bool(park(self._start_reader))
 
     def _start_reader(self) -> None:
         start_or_call("mcp-ref:reader:%s" % self.transport.name, self.run)
@@ -199,7 +206,7 @@ class Connection(Sender):
             else:
                 # Cleared before parking: the transport may start the next reader at once, on another thread.
                 reader, self._reader = self._reader, None
-                if self.transport.park(self._start_reader):
+                if self._park():
                     return True
                 self._reader = reader
 

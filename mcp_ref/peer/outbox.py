@@ -29,6 +29,7 @@ class Outbox:
 
     def __init__(self, transport: Transport, name: str, max_bytes: int) -> None:
         self._transport = transport
+        self._write_at_once: Callable[[List[Any]], bool] = getattr(transport, "write_now", None) or self._write_if_ready
         self._name = name
         self._max_bytes = max_bytes
         self._waiting: Deque[Any] = deque()
@@ -200,10 +201,18 @@ class Outbox:
         if not messages:
             return True
         try:
-            return self._transport.write_now(messages)
+            return self._write_at_once(messages)
         except ConnectionLost as error:
             self._failed(error)
             return True
+
+    def _write_if_ready(self, messages: List[Any]) -> bool:
+        """Write if the transport says that it need not wait for that; a transport that never says so is not asked."""
+        ready = getattr(self._transport, "ready", None)
+        if ready is None or not ready(sum(map(len, messages)) + len(messages)):
+            return False
+        self._transport.write(messages)
+        return True
 
     def _failed(self, error: ConnectionLost) -> None:
         self.close()

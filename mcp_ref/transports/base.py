@@ -1,9 +1,9 @@
 """The contract of a transport: a way to move frames, which knows nothing of tools.
 
 A transport carries the bytes of whole messages, in order, in both directions, between exactly two
-parties. To write one of your own, subclass `Transport` and fill in four methods; the contract test
-of this project (`tests/transports/test_contract.py`) then says whether the promises hold
-[2025-11-25 basic/transports §Custom Transports].
+parties. To write one of your own, subclass `Transport` and fill in three or four methods, as
+`examples/10_custom_transport.py` does; the contract test of this project (`tests/transports/test_contract.py`) then
+says whether the promises hold [2025-11-25 basic/transports §Custom Transports].
 
 Promises, which the dispatcher relies on:
 
@@ -29,9 +29,27 @@ REPLIES        `mcp_ref.transports.replies.ReplyTransport`    each message goes 
 EXCHANGES      `mcp_ref.transports.exchanges                  each message is a request of its own, with a reply
                .ExchangeTransport`
 =============  =============================================  ==========================================================
+
+A transport may have more methods than its contract has. Those who can use one look for it by its name, and do without
+it where there is none:
+
+===========================  ==================================================================  ================
+method                       what it does                                                        who looks for it
+===========================  ==================================================================  ================
+``ready(size)``              return True if writing so many bytes now would certainly not wait   the outbox
+``write_now(messages)``      write if that needs no waiting; return False if nothing was sent    the outbox
+``park(resume)``             see `mcp_ref.transports.lines.sockets.SocketTransport.park`         the connection
+``reason()``                 return why the connection ended, in one line; see `why_ended`       the connection
+``renew()``                  return a transport to the same server; see `successor`             the client
+``counters()``               return what it dropped or refused, by name                          reports
+===========================  ==================================================================  ================
+
+For ``ready`` False is always a safe answer. ``write_now`` is for threads that must not wait (the reader, a caller with
+a deadline), which leave the rest to the connection's writer thread. One thread at a time writes, and it raises as
+``write`` does.
 """
 
-from typing import Callable, Dict, Hashable, List, Optional, Sequence, Union, TYPE_CHECKING
+from typing import Callable, Hashable, List, Optional, Sequence, Union, TYPE_CHECKING
 
 from ..errors import McpError, Rejected
 from ..jsonrpc import RequestId
@@ -67,8 +85,8 @@ class Transport:
     contract = PIPE
     """The contract that it fulfils: PIPE, REPLIES or EXCHANGES; see the module."""
     threadless = False
-    """True if it also works where no thread can be started (`mcp_ref.threads`): there `park` returns True, and what it
-    was given is called on the thread that brings something."""
+    """True if it also works where no thread can be started (`mcp_ref.threads`): there ``park`` returns True, and what
+    it was given is called on the thread that brings something."""
     origin: Optional[str] = None
     """The scheme, host and port of the server, such as ``https://example.com``; None where there are none."""
     address: Optional[str] = None
@@ -93,8 +111,8 @@ class Transport:
     def read(self) -> Optional[List[Received]]:
         """Wait for the peer. Returns at least one message, or None at the end of the connection.
 
-        [] only where the owner asked for it: after a while of silence, so that the reader may `park`.
-        Never raises for what the peer sends or for a connection that ends: why it ended is in `reason`.
+        [] only where the owner asked for it: after a while of silence, so that the reader may ``park``.
+        Never raises for what the peer sends or for a connection that ends.
         """
         raise NotImplementedError
 
@@ -105,44 +123,20 @@ class Transport:
         """
         raise NotImplementedError
 
-    def ready(self, size: int) -> bool:
-        """Return True if writing ``size`` bytes now would certainly not wait. False is always a safe answer."""
-        return False
-
-    def write_now(self, messages: Sequence[bytes]) -> bool:
-        """Send these messages if that certainly needs no waiting. Returns False if nothing was sent.
-
-        For threads that must not wait (the reader, a caller with a deadline); they leave the rest to the
-        connection's writer thread. One thread at a time writes. Raises as `write` does.
-        """
-        if not self.ready(sum(map(len, messages)) + len(messages)):
-            return False
-        self.write(messages)
-        return True
-
-    def park(self, resume: Callable[[], None]) -> bool:
-        """Give up the reader's thread while the peer is silent; the reader calls it instead of `read`.
-
-        Returns True if the reader may end; ``resume`` is then called once, on a thread that must not be kept, when
-        there is something to `read` again, be it the end. Returns False if this transport has no such place: read on.
-        Only connections of a `SocketListener` have one, and those that are ``threadless`` where there are no threads.
-        """
-        return False
-
     def close(self) -> None:
         """End the connection and free what it holds; threads inside `read` get None, inside `write` ConnectionLost."""
         raise NotImplementedError
 
-    def reason(self) -> str:
-        """Return why the connection ended, in one line, for error texts; of a child process also its exit code and
-        last words."""
-        return "the connection was closed"
 
-    def renew(self) -> "Optional[Transport]":
-        """Return another transport to the same server, not open yet, to go on with once this one has ended: a new
-        process, a new connection. None where there is none."""
-        return None
+def why_ended(transport: Transport) -> str:
+    """Return why the connection ended, in one line, for error texts; of a child process also its exit code and last
+    words."""
+    reason = getattr(transport, "reason", None)
+    return "the connection was closed" if reason is None else str(reason())
 
-    def counters(self) -> Dict[str, int]:
-        """Return what the transport dropped or refused, by name: noise lines, rejected messages."""
-        return {}
+
+def successor(transport: Transport) -> Optional[Transport]:
+    """Return another transport to the same server, not open yet, to go on with once this one has ended: a new process,
+    a new connection. None where there is none."""
+    renew: Optional[Callable[[], Optional[Transport]]] = getattr(transport, "renew", None)
+    return None if renew is None else renew()

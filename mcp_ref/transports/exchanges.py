@@ -101,8 +101,12 @@ class ExchangeTransport(Transport):
         Raises `LocalProtocolError` if it cannot be sent.
         """
 
+    def ready(self, size: int) -> bool:
+        """Return True if sending messages of so many bytes now would certainly not wait. False is a safe answer."""
+        return False
+
     def send(self, messages: Sequence[Outgoing]) -> None:
-        """Send these messages. Waits while too much waits for threads that send it; see `Transport.ready`.
+        """Send these messages. Waits while too much waits for threads that send it; see `ready`.
 
         Raises `ConnectionLost` if they cannot all be sent any more.
         """

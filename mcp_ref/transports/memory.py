@@ -136,7 +136,7 @@ class MemoryTransport(Transport):
             self._outgoing.wake()
 
     def park(self, resume: Callable[[], None]) -> bool:
-        """Give up the reader's thread, only where no threads can be started."""
+        """Give up the reader's thread, only where no threads can be started; see `SocketTransport.park`."""
         return not available() and self._incoming.park(resume)
 
     def ready(self, size: int) -> bool:

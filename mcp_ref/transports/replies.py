@@ -66,7 +66,7 @@ class ReplyTransport(Transport):
         return None
 
     def park(self, resume: Callable[[], None]) -> bool:
-        """Have the reader wait until this ends; see `Transport.park`."""
+        """Have ``resume`` called when this ends, once, for nobody waits in `read`. Returns True."""
         with self._lock:
             self._resume = resume
             ended = self.ended

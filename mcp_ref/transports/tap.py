@@ -13,7 +13,7 @@ from ..diagnostics.usercode import shown_error
 from ..errors import TransportError
 from ..jsonrpc import RequestId
 from ..wiretrace import CLIENT, CLOSE, GAP, OPEN, PROCESS, SERVER, STDERR, Trace
-from .base import Failed, Finding, Received, Transport
+from .base import Failed, Finding, Received, Transport, successor, why_ended
 from .exchanges import Outgoing, Unanswered
 from .forwarding import Forwarding
 
@@ -159,7 +159,7 @@ class Tap(Forwarding):
         items: Optional[List[Received]] = self.inner.read()
         if items is None:
             if not self._closed:
-                self._end(self.peer, self.inner.reason())
+                self._end(self.peer, why_ended(self.inner))
             return None
         for item in items:
             if isinstance(item, bytes):
@@ -222,7 +222,7 @@ class Tap(Forwarding):
 
     def renew(self) -> Optional[Transport]:
         """Return the transport that takes the place of this one, seen, too."""
-        fresh: Any = self.inner.renew()
+        fresh: Any = successor(self.inner)
         if hasattr(fresh, "on_noise"):
             fresh.on_noise = self._unseen
         if hasattr(fresh, "on_stderr"):

@@ -12,7 +12,7 @@ from typing import Callable, Iterator, List, Mapping, Optional, Sequence
 
 from mcp_ref.errors import ConnectionLost, Rejected
 from mcp_ref.limits import DEFAULT
-from mcp_ref.transports.base import Received, Transport
+from mcp_ref.transports.base import Received, Transport, why_ended
 from mcp_ref.transports.forwarding import Forwarding
 from mcp_ref.transports.lines.stream import LineSplitter
 
@@ -133,7 +133,7 @@ class Cut(Restreamed):
         super().write(messages)
 
     def reason(self) -> str:
-        return "the connection was cut" if self._ended else super().reason()
+        return "the connection was cut" if self._ended else why_ended(self.inner)
 
 
 class Garbled(Restreamed):

@@ -9,10 +9,10 @@ import sys
 import tempfile
 import threading
 import time
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from mcp_ref.limits import Limits
-from mcp_ref.transports.base import Received, Transport
+from mcp_ref.transports.base import Received, Transport, why_ended
 from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.lines.listener import SocketListener
 from mcp_ref.transports.lines.sockets import connect_socket
@@ -115,8 +115,8 @@ def _child(limits: Limits) -> Iterator[Ends]:
             listener.close()
 
 
-@contextlib.contextmanager
-def _custom(limits: Limits) -> Iterator[Ends]:
+def custom_transport() -> Any:
+    """The class of the example."""
     spec = importlib.util.spec_from_file_location("custom_transport", str(ROOT / "examples" / "10_custom_transport.py"))
     if spec is None or spec.loader is None:
         raise AssertionError("the example is missing")
@@ -124,8 +124,14 @@ def _custom(limits: Limits) -> Iterator[Ends]:
     path = list(sys.path)
     spec.loader.exec_module(module)
     sys.path[:] = path
+    return module.LengthPrefixed
+
+
+@contextlib.contextmanager
+def _custom(limits: Limits) -> Iterator[Ends]:
+    made = custom_transport()
     near, far = socket.socketpair()
-    yield module.LengthPrefixed(near, limits), module.LengthPrefixed(far, limits)
+    yield made(near, limits), made(far, limits)
 
 
 def Opened(transport: Transport) -> Transport:
@@ -185,7 +191,24 @@ def collect(transport: Transport, count: Union[int, float] = float("inf")) -> Li
         more = transport.read()
         if more is None:
             if count != float("inf"):
-                raise AssertionError("ended after %d items: %s" % (len(items), transport.reason()))
+                raise AssertionError("ended after %d items: %s" % (len(items), why_ended(transport)))
             break
         items += more
     return items
+
+
+def ready(transport: Transport, size: int) -> bool:
+    """True if a write would not wait, as far as the transport can say that."""
+    own = getattr(transport, "ready", None)
+    return own is not None and bool(own(size))
+
+
+def write_now(transport: Transport, messages: Sequence[bytes]) -> bool:
+    """Write if that needs no waiting, as the outbox does it; False if nothing was sent."""
+    own = getattr(transport, "write_now", None)
+    if own is not None:
+        return bool(own(messages))
+    if not ready(transport, sum(map(len, messages)) + len(messages)):
+        return False
+    transport.write(messages)
+    return True

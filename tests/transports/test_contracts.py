@@ -24,6 +24,7 @@ from mcp_ref.transports.replies import ReplyTransport
 from mcp_ref.transports.tap import Tap, tap
 from mcp_ref.wiretrace import Trace
 from tests.support.scripted_http import ScriptedHttp
+from tests.transports.makers import custom_transport
 
 CONTRACTS = (Transport, ReplyTransport, ExchangeTransport)
 URL = "http://127.0.0.1:1/mcp"
@@ -35,7 +36,9 @@ def members(contract: type) -> List[str]:
 
 def test_a_pipe_has_what_a_pipe_needs_and_no_more() -> None:
     methods = {name for name in members(Transport) if callable(getattr(Transport, name))}
-    assert methods == {"open", "read", "write", "ready", "write_now", "park", "close", "reason", "renew", "counters"}
+    assert methods == {"open", "read", "write", "close"}
+    example = custom_transport()
+    assert {name for name in members(example) if callable(getattr(example, name))} == methods - {"open"}
 
 
 @pytest.mark.parametrize("transport, contract", [
@@ -57,7 +60,8 @@ class Noting:
 def test_every_member_of_every_contract_is_passed_on_but_what_needs_two_others() -> None:
     around: Any = Forwarding()
     around.inner = Noting()
-    for name in {name for contract in CONTRACTS for name in members(contract)} - {"write_now"}:
+    own = {"ready", "park", "reason", "renew", "counters"}
+    for name in {name for contract in CONTRACTS for name in members(contract)} | own:
         assert getattr(around, name) == "the one inside: " + name
     around.annotations = around.on_pause = 5
     assert vars(around.inner) == {"annotations": 5, "on_pause": 5}
@@ -66,7 +70,7 @@ def test_every_member_of_every_contract_is_passed_on_but_what_needs_two_others()
 def test_a_message_that_is_written_at_once_passes_whoever_overrides_writing() -> None:
     near, far = pair()
     told: List[Any] = []
-    assert tap(near, Trace(told.append), "client").write_now([b"{}"])
+    outbox.Outbox(tap(near, Trace(told.append), "client"), "near", 100).send(b"{}")
     assert far.read() == [b"{}"] and [event.message for event in told if event.kind == "message"] == [{}]
 
 

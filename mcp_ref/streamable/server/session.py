@@ -112,7 +112,7 @@ class HttpSession(StreamGroup, ReplyTransport):
         self._wake()
 
     def reason(self) -> str:
-        """Implement `Transport.reason`."""
+        """Return why the connection ended."""
         return "the session ended"
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:

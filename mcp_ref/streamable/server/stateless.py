@@ -82,7 +82,7 @@ class StatelessTransport(ReplyTransport):
         return [] if self.connection is None else list(self.connection.inflight.ids())
 
     def reason(self) -> str:
-        """Implement `Transport.reason`."""
+        """Return why the connection ended."""
         return "the endpoint was closed"
 
     def refused(self, about: Any, code: int) -> None:

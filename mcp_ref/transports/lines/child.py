@@ -170,7 +170,7 @@ class StdioChild(LineTransport):
                 raise
 
     def reason(self) -> str:
-        """Return how the child ended, if it has, and its last words; see `Transport.reason`. Waits at most a second."""
+        """Return how the child ended, if it has, and its last words. Waits at most a second."""
         if not self._told and self._why and self._child is not None:
             self._told = self._tell(self._child)
         return self._told or super().reason()
@@ -184,7 +184,7 @@ class StdioChild(LineTransport):
         return "%s; last stderr lines:%s%s" % (fate, "" if words.startswith("\n") else " ", words) if words else fate
 
     def renew(self) -> "StdioChild":
-        """Return a transport that starts the same command again; see `Transport.renew`
+        """Return a transport that starts the same command again; see `mcp_ref.transports.base.successor`
         [2026-07-28 basic/transports/stdio §Unexpected Termination] SHOULD."""
         fresh = StdioChild(self.command, inherit_env=False, cwd=self._cwd, stderr=self._stderr, limits=self.limits)
         fresh._env, fresh.on_noise, fresh.on_stderr = self._env, self.on_noise, self.on_stderr

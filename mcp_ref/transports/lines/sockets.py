@@ -94,7 +94,7 @@ def candidates(address: Address) -> List[Tuple[int, Any]]:
 class SocketTransport(LineTransport):
     """The transport of one connected stream socket, which belongs to it from now on.
 
-    ``park``: given by a listener; see `Transport.park`. ``idle_after``: seconds of silence after which
+    ``park``: given by a listener; see `SocketTransport.park`. ``idle_after``: seconds of silence after which
     ``read`` returns []; None: never. ``gone`` is called when the socket is closed for good.
     """
 
@@ -221,7 +221,12 @@ class SocketTransport(LineTransport):
                 descriptor.settle()
 
     def park(self, resume: Resume) -> bool:
-        """Park the connection; see `Transport.park`."""
+        """Give up the reader's thread while the peer is silent; the reader calls it instead of `read`.
+
+        Return True if the reader may end; ``resume`` is then called once, on a thread that must not be kept, when there
+        is something to `read` again, be it the end. Return False if this transport has no such place: read on. Only
+        connections of a `SocketListener` have one.
+        """
         return self._park is not None and self._park(self, resume)
 
     def close(self) -> None:
@@ -243,7 +248,7 @@ class _Dialling(SocketTransport):
         self._timeout = timeout
 
     def renew(self) -> SocketTransport:
-        """Return a transport to the same address; see `Transport.renew`."""
+        """Return a transport to the same address, not open yet."""
         return _Dialling(self.address or "", self.limits, self._timeout)
 
     def open(self) -> None:

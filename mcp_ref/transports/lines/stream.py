@@ -269,10 +269,13 @@ class LineTransport(Transport):
             raise self._lost(error) from error
 
     def write_now(self, messages: Sequence[bytes]) -> bool:
-        """Write without waiting, a small message by one system call; see `Transport.write_now`."""
+        """Write if that needs no waiting, a small message by one system call. Return False if nothing was sent."""
         pieces = frame(messages)
         if len(pieces) != 1:
-            return super().write_now(messages)
+            if not self.ready(sum(map(len, pieces))):
+                return False
+            self.write(messages)
+            return True
         if self._broken or not self._write_lock.acquire(blocking=False):
             return False
         try:
@@ -302,7 +305,7 @@ class LineTransport(Transport):
         return ConnectionLost(self.reason())
 
     def ready(self, size: int) -> bool:
-        """Return True if a write would not wait; see `Transport.ready`. False also while another thread writes."""
+        """Return True if a write would certainly not wait. False also while another thread writes."""
         if not self._write_lock.acquire(blocking=False):
             return False
         try:
@@ -311,7 +314,7 @@ class LineTransport(Transport):
             self._write_lock.release()
 
     def reason(self) -> str:
-        """Return why the connection ended; see `Transport.reason`."""
+        """Return why the connection ended, in one line."""
         return self._why or "the connection was closed"
 
     def counters(self) -> Dict[str, int]:
