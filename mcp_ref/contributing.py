@@ -71,31 +71,29 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
 ::
 
     on the thread ``reader``
-      transports.lines.stream.LineSplitter.feed      Return the messages which this chunk completes
-      peer.dispatcher.Connection.feed                Take what the transport's reader has read, in order
-      jsonrpc.parse                                  Return the frame in the bytes of one message
-      peer.inflight.Inflight.begin                   Enter a request
-      protocol.envelope.carries                      Return True if a request is one of the stateless era, by the mem...
-      peer.jobs.Call.__init__                        A request of the peer's, from the moment it is read until its an...
-      peer.executors.Workers.submit                  Queue the jobs
-      threads.WorkerPool._awaken                     Wake idle workers, those first that came last, and start new ones
-      transports.lines.fds.FdReader.read             Wait for bytes and return them, b"" at the end
+      transports.lines.stream.LineSplitter.feed    Return the messages which this chunk completes
+      peer.dispatcher.Connection.feed              Take what the transport's reader has read, in order
+      jsonrpc.parse                                Return the frame in the bytes of one message
+      peer.inflight.Inflight.begin                 Enter a request
+      peer.jobs.Call.__init__                      A request of the peer's, from the moment it is read until its answ...
+      peer.executors.Workers.submit                Queue the jobs
+      threads.WorkerPool._awaken                   Wake idle workers, those first that came last, and start new ones
+      transports.lines.fds.FdReader.read           Wait for bytes and return them, b"" at the end
     on the thread ``worker``
-      threads.WorkerPool._next                       Return the next job, or None if there is none
-      peer.executors.Workers._run                    Threads that run handlers, and one that watches whether they block
-      peer.jobs.Call.run                             Run the handler and send its answer
-      peer.context.RequestTally.on.call              Return a route whose requests are counted
-      server.tools.Tools.call_route.answer           Return the route of `tools/call`
-      peer.sender.Sender.rate                        Return the rate limiter of this connection for the limit of this...
-      server.hints.signature.LazyValidator.validate  Return the violations of the schema,
-      server.hints.members.Members.bind              Return the Python values of JSON values that fit the schema
-      server.results.result_of                       Return the result of a call whose function returned this value
-      server.hints.values.to_json                    Return the JSON value of a Python value
-      jsonrpc.encode                                 Return the bytes of a frame or batch
-      peer.inflight.Inflight.finish                  Take a request out
-      peer.outbox.Outbox.put                         Append a message without writing it
-      transports.lines.stream.LineTransport.write    Write messages
-      transports.lines.fds.FdWriter.write            Write everything, waiting for the reader
+      peer.jobs.Call.run                           Run the handler and send its answer
+      peer.context.RequestTally.on.call            Return a route whose requests are counted
+      server.tools.Tools.call_route.answer         Return the route of `tools/call`
+      server.hints.signature.Signature.bind        Return keyword arguments for the function from arguments that fit...
+      server.hints.members.Members.bind            Return the Python values of JSON values that fit the schema
+      server.results.result_of                     Return the result of a call whose function returned this value
+      server.hints.values.to_json                  Return the JSON value of a Python value
+      jsonrpc.encode                               Return the bytes of a frame or batch
+      peer.inflight.Inflight.finish                Take a request out
+      peer.outbox.Outbox.put                       Append a message without writing it
+      peer.executors.Workers._park                 Threads that run handlers, and one that watches whether they block
+      transports.lines.stream.LineTransport.write  Write messages
+      transports.lines.fds.FdWriter.write          Write everything, waiting for the reader
+      threads.WorkerPool._park                     Sleep until there is work
 
 HTTP server. An HTTP server in a handshake session: a POST comes, and its reply goes, on one kept connection.
 
@@ -110,7 +108,6 @@ HTTP server. An HTTP server in a handshake session: a POST comes, and its reply 
       http11.server.leader.LeaderThread.can_run_inline     Return True if handlers have been quick, so that the next...
       threads.attempt                                      Run a job
       server.serving.http_listener.HttpListener._handle    A server on HTTP in the background
-      streamable.server.http_sse.SseEndpoint.serves        Return True if this path is one of the two
       streamable.server.endpoint.Endpoint.handle           Answer one request, now or later
       streamable.server.post.walk                          Walk the ladder of a way, and answer
       jsonrpc.parse                                        Return the frame in the bytes of one message
@@ -119,15 +116,12 @@ HTTP server. An HTTP server in a handshake session: a POST comes, and its reply 
       streamable.server.reply_stream.ReplyStream.conclude  End the reply as `answer` does
       streamable.server.session.HttpSession.expect         Note the reply to the requests of a POST, which are receiv...
       peer.dispatcher.Connection.receive                   Take one message that came by another way than `Transport....
-      transports.replies.ReplyTransport.arrived            Note that the dispatcher was given this message
       peer.inflight.Inflight.begin                         Enter a request
-      protocol.envelope.carries                            Return True if a request is one of the stateless era, by t...
       peer.jobs.Call.run                                   Run the handler and send its answer
       peer.executors.CallerRuns.run_or_submit              Run the first job here, and leave the others to workers
       peer.context.RequestTally.on.call                    Return a route whose requests are counted
       server.tools.Tools.call_route.answer                 Return the route of `tools/call`
-      peer.sender.Sender.rate                              Return the rate limiter of this connection for the limit o...
-      server.hints.signature.LazyValidator.validate        Return the violations of the schema,
+      server.hints.signature.Signature.bind                Return keyword arguments for the function from arguments t...
       server.hints.members.Members.bind                    Return the Python values of JSON values that fit the schema
       server.results.result_of                             Return the result of a call whose function returned this v...
       server.hints.values.to_json                          Return the JSON value of a Python value
@@ -149,7 +143,7 @@ HTTP client. An HTTP client in a handshake session: `Client.call_tool`.
       peer.request_table.RequestTable.add                        Enter a new request
       jsonrpc.encode                                             Return the bytes of a frame or batch
       peer.routing.ExchangeOutbox.outgoing                       Return the message with what its bytes say
-      transports.exchanges.ExchangeTransport.arrived             Note that ``take`` of `send_and_wait` takes this mes...
+      transports.exchanges.Outgoing.__init__                     A message of ours
       threads.Wait.__enter__                                     The context of a wait for a peer
       streamable.client.detect.HttpAuto.send_and_wait            Send a request by the transport in use, and wait for...
       streamable.client.streamable.StreamableHttp.send_and_wait  Send a small request on the calling thread and wait...
@@ -162,7 +156,6 @@ HTTP client. An HTTP client in a handshake session: `Client.call_tool`.
       protocol.streamable_http.header_values.media_type          Return the media type of a Content-Type, in lower ca...
       streamable.client.inbox.Inbox.quiet                        True if all that came has been read, and the reader...
       peer.dispatcher.Connection.take_answer                     Take the answer to our request of this id
-      transports.forwarding._Passed.__get__                      A member of a contract
       protocol.items.odd_priorities                              Describe each priority outside 0 to 1
       client.structured.ResultCheck.__call__                     Return the result, if nothing is wrong with it
 

@@ -10,7 +10,7 @@ for, each by the limit that names it (`mcp_ref.limits`); a refusal names the lim
 
 import threading
 import time
-from typing import Callable, Optional, Tuple
+from typing import Any, Callable, Dict, Hashable, Optional, Tuple
 
 clock: Callable[[], float] = time.monotonic
 """The one clock of the package. A test sets ``mcp_ref.deadline.clock`` to a clock of its own."""
@@ -111,3 +111,41 @@ class Rate:
             allowed = left >= 1.0
             self._left = left - 1.0 if allowed else left
             return allowed
+
+
+_FEW, _MOST = 128, 10_000
+"""The numbers of limiters of one connection: so many are kept, and so many at most of those whose bucket is not full.
+"""
+
+
+class Rates:
+    """The rate limiters of one connection, each for a limit, and for a principal where several share it.
+
+    ``limits``: its `mcp_ref.limits.Limits`.
+    """
+
+    def __init__(self, limits: Any) -> None:
+        self.limits = limits
+        self.kept: Dict[Any, Rate] = {}
+        self._due = _FEW
+
+    def get(self, name: str, who: Any = None) -> Rate:
+        """Return the limiter for the limit of this name (a field of `Limits`), and for this principal."""
+        key: Any = name
+        if who is not None:  # a text that has more to it (`auth.Principal`) is not kept, just its text
+            key = name, str(who) if isinstance(who, str) else who if isinstance(who, Hashable) else repr(who)
+        found = self.kept.get(key)
+        if found is None:
+            if len(self.kept) >= self._due:
+                self._forget()
+            found = self.kept.setdefault(key, Rate(getattr(self.limits, name)))
+        return found
+
+    def _forget(self) -> None:
+        """Forget the limiters whose bucket is full, as a new one's is: most are of principals that are long gone."""
+        for key, rate in self.kept.copy().items():
+            if rate.full():
+                self.kept.pop(key, None)
+        if len(self.kept) >= _MOST:
+            self.kept.clear()
+        self._due = min(_MOST, max(_FEW, 2 * len(self.kept)))

@@ -265,6 +265,8 @@ class WorkerPool:
         # thread-safe, and `_finished` is only asked whether it has changed.
         self._lock = threading.Lock()
         self._jobs: Deque[Any] = deque()
+        self._next: Callable[[], Any] = self._jobs.popleft
+        """The function that takes the next job. Raises IndexError if there is none; a subclass may set another one."""
         self._idle: List[_Worker] = []
         self._threads: Set[threading.Thread] = set()
         self._awake = 0
@@ -279,16 +281,8 @@ class WorkerPool:
         """Return how many jobs no worker has taken."""
         return len(self._jobs)
 
-    def _next(self) -> Any:
-        """Return the next job, or None if there is none."""
-        try:
-            return self._jobs.popleft()
-        except IndexError:
-            return None
-
-    def _run(self, job: Any) -> None:
-        """Do a job. Must not raise."""
-        job()
+    _run: Callable[[Any], object]
+    """The function that does a job, of each subclass. Must not raise."""
 
     def _must_start(self) -> bool:
         """Return True if a thread that cannot be started is an error; otherwise a later look tries again."""
@@ -370,7 +364,10 @@ class WorkerPool:
         if self.elastic:
             _current.pool = self
         while True:
-            job = self._next()
+            try:
+                job = self._next()
+            except IndexError:
+                job = None
             if job is None:
                 if not self._park(worker):
                     return

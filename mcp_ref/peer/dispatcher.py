@@ -109,6 +109,7 @@ class Connection(Sender):
         self._routes: Dict[str, Route] = {}
         self._ended = threading.Event()
         self._owner = os.getpid()
+        self._arrival: Optional[Callable[[bytes], None]] = getattr(self.transport, "arrived", None)
         if role.party == lifecycle.CLIENT:
             tell_of_fork(self.table)
 
@@ -337,8 +338,8 @@ class Connection(Sender):
         request whose id need not be unique here. ``principal``: the sender. From any thread.
         """
         jobs: List[Job] = []
-        if self.replies is not None:
-            self.replies.arrived(data)
+        if self._arrival is not None:
+            self._arrival(data)
         # One message at a time, as a reader would bring them: the phase of the session, the ids and the lane of
         # notifications are changed under this lock or by the one reader.
         with self._receiving:
@@ -354,8 +355,8 @@ class Connection(Sender):
             return False
         if not isinstance(frame, (Result, Error)) or frame.id != id:
             return False
-        if self.exchanges is not None:
-            self.exchanges.arrived(data)
+        if self._arrival is not None:
+            self._arrival(data)
         self._receive(frame, data, [])
         return True
 
@@ -461,10 +462,12 @@ class Connection(Sender):
         if batch is not None:
             batch.expect(request.id)
         session: Optional[Session] = None
+        params = request.params
+        has_meta = params is not None and "_meta" in params
         try:
             # The table of `mcp_ref.peer.role` says which requests are stateless.
             if self.stateless and batch is None and (
-                    self.stateless_only or carries(request.params) or self.session.phase == lifecycle.OPENING
+                    self.stateless_only or has_meta and carries(params) or self.session.phase == lifecycle.OPENING
                     and (lifecycle.CLIENT, lifecycle.OPENING, request.method) not in lifecycle.TABLE):
                 route, session = admit(self, request, self.session.principal if principal is None else principal)
             else:
@@ -473,8 +476,13 @@ class Connection(Sender):
                     request, batch)
         except Exception as error:  # what an extension declares, and how it answers, is its author's code
             route = internal_error(self.context_class(self, incoming, request, session), error)
-        if isinstance(route, Route):
-            route = self._check_room(request, route, session or self.session, incoming)
+        if has_meta and isinstance(route, Route):
+            route = self._check_names(params or {}, session or self.session) or route
+        if isinstance(route, Route) and not route.inline:
+            if len(self.inflight.incoming) > self.limits.max_inflight:
+                route = self._busy()
+            elif self._arrived > _LARGE and self.replies is None:
+                route = self._count_large(incoming) or route
         call = Call(self, request, incoming, route if isinstance(route, Route) else NO_ROUTE, batch, session)
         if isinstance(route, RpcError):
             self.counters.note("refused request", "%s: %s" % (shown(request.method), route.message))
@@ -494,22 +502,17 @@ class Connection(Sender):
         self.counters.note("id used again", "%s with id %.80r" % (shown(request.method), request.id))
         return None
 
-    def _check_room(
-        self, request: Request, route: Route, session: Session, incoming: Incoming
-    ) -> Union[RpcError, Route]:
-        """Return the route, or why the request is refused after all: names in its `_meta`, or too much in progress."""
-        params = request.params
-        if params and "_meta" in params and not (session.rules.stateless and USUAL.issuperset(params["_meta"])):
-            misnamed = self._misnamed(params, session)
-            if misnamed:
-                return RpcError(INVALID_PARAMS, "Invalid params: %s" % misnamed)
-        if not route.inline and len(self.inflight.incoming) > self.limits.max_inflight:
-            most = self.limits.max_inflight
-            return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % most if most >= 0 else
-                            "The server is shutting down")
-        if self._arrived > _LARGE and not route.inline and self.replies is None:
-            return self._count_large(incoming) or route
-        return route
+    def _check_names(self, params: Dict[str, Any], session: Session) -> Optional[RpcError]:
+        """Return the refusal of a request for names in its `_meta`; None: they are as they have to be."""
+        if session.rules.stateless and USUAL.issuperset(params["_meta"]):
+            return None
+        misnamed = self._misnamed(params, session)
+        return RpcError(INVALID_PARAMS, "Invalid params: %s" % misnamed) if misnamed else None
+
+    def _busy(self) -> RpcError:
+        most = self.limits.max_inflight
+        return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % most if most >= 0 else
+                        "The server is shutting down")
 
     def _count_large(self, incoming: Incoming) -> Optional[RpcError]:
         """Count a large request until it is answered. Returns the refusal if there is no room. On the reader.

@@ -18,6 +18,7 @@ handler. It goes to sleep LINGER after the last work, not at once, because wakin
 
 import threading
 from functools import partial
+from operator import methodcaller
 from typing import Any, Callable, Optional, Sequence
 
 from ..errors import McpError
@@ -164,8 +165,7 @@ class Workers(Executor, WorkerPool):
         self._local.here = True
         super()._work(worker)
 
-    def _run(self, job: Job) -> None:
-        job.run()
+    _run = staticmethod(methodcaller("run"))  # of a `Job`
 
     def _park(self, worker: Any) -> bool:
         if self._outbox is not None:

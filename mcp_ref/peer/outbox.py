@@ -29,7 +29,7 @@ class Outbox:
 
     def __init__(self, transport: Transport, name: str, max_bytes: int) -> None:
         self._transport = transport
-        self._write_at_once: Callable[[List[Any]], bool] = getattr(transport, "write_now", None) or self._write_if_ready
+        self._write_at_once: Optional[Callable[[List[Any]], bool]] = getattr(transport, "write_now", None)
         self._name = name
         self._max_bytes = max_bytes
         self._waiting: Deque[Any] = deque()
@@ -170,7 +170,12 @@ class Outbox:
 
     def _drain(self) -> None:
         while self._waiting:
-            self._write(self._take())
+            messages = self._take()
+            if messages:
+                try:
+                    self._write(messages)
+                except ConnectionLost as error:
+                    self._failed(error)
 
     def _take(self) -> List[Any]:
         messages: List[Any] = []
@@ -189,19 +194,14 @@ class Outbox:
         return messages
 
     def _write(self, messages: List[Any]) -> None:
-        if not messages:
-            return
-        try:
-            self._transport.write(messages)
-        except ConnectionLost as error:
-            self._failed(error)
+        self._transport.write(messages)
 
     def _write_now(self, messages: List[Any]) -> bool:
         """Write without waiting. Returns False if nothing was written; for a peer that is gone it returns True."""
         if not messages:
             return True
         try:
-            return self._write_at_once(messages)
+            return (self._write_at_once or self._write_if_ready)(messages)
         except ConnectionLost as error:
             self._failed(error)
             return True

@@ -264,7 +264,7 @@ class RequestTable:
         return pending
 
     def start(self, pending: Pending, deadline: Deadline) -> None:
-        """Set the deadline of a request, paused if the clock of the request is paused already."""
+        """Set another deadline of a request, paused if the clock of the request is paused already."""
         pending.deadline = deadline
         if pending.paused:
             with self._lock:

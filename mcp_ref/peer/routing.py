@@ -87,13 +87,10 @@ class ExchangeOutbox(Outbox):
         return not (self._waiting or self._writing.locked())
 
     def _write(self, messages: List[Any]) -> None:
-        try:
-            self._exchanges.send(messages)
-        except ConnectionLost as error:
-            self._failed(error)
+        self._exchanges.send(messages)
 
-    def _write_now(self, messages: List[Any]) -> bool:
+    def _write_if_ready(self, messages: List[Any]) -> bool:
         if not self._exchanges.ready(sum(map(len, messages))):
             return False
-        self._write(messages)
+        self._exchanges.send(messages)
         return True

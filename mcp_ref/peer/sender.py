@@ -10,7 +10,7 @@ from queue import Empty
 from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, Optional, Sequence, Tuple, cast
 
 from .. import deadline
-from ..deadline import Deadline, Rate
+from ..deadline import Deadline, Rates
 from ..diagnostics.packagelog import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError, NoThreads, RequestCancelled, TooManyQuestions
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
@@ -40,9 +40,6 @@ _LONGEST_SLICE = 8.0
 LONG = 4096
 """The bytes from which on it costs less to go through a message than to search it for a `_meta`, which few have; see
 `mcp_ref.protocol.metakeys`."""
-_FEW_RATES, _MOST_RATES = 128, 10_000
-"""The numbers of rate limiters of one connection, see `Sender.rate`: so many are kept, and so many at most of those
-whose bucket is not full."""
 
 
 class Sender:
@@ -75,8 +72,8 @@ class Sender:
         self.outbox, usual = self._by_contract(transport, limits)
         self.executor = executor or (usual(transport.name, limits) if available() else Inline())
         self._lock = threading.Lock()
-        self._rates: Dict[Any, Rate] = {}
-        self._rates_due = _FEW_RATES
+        self.rates = Rates(limits)
+        self.rate = self.rates.get
 
     def _by_contract(self, transport: Transport, limits: Limits) -> Tuple[Outbox, Callable[[str, Limits], Executor]]:
         """Return the outbox that fits the contract of the transport, and what makes the usual executor."""
@@ -92,30 +89,6 @@ class Sender:
             self.exchanges.on_pause = self.pause_clock
             return ExchangeOutbox(self.exchanges, transport.name, limits.max_outbox_bytes), Workers
         return Outbox(transport, transport.name, limits.max_outbox_bytes), Workers
-
-    def rate(self, name: str, who: Any = None) -> Rate:
-        """Return the rate limiter of this connection for the limit of this name (a field of `Limits`).
-
-        ``who``: the principal that it is for, where several share the connection.
-        """
-        key: Any = name
-        if who is not None:  # a text that has more to it (`auth.Principal`) is not kept, just its text
-            key = name, str(who) if isinstance(who, str) else who if isinstance(who, Hashable) else repr(who)
-        found = self._rates.get(key)
-        if found is None:
-            if len(self._rates) >= self._rates_due:
-                self._forget_rates()
-            found = self._rates.setdefault(key, Rate(getattr(self.limits, name)))
-        return found
-
-    def _forget_rates(self) -> None:
-        """Forget the limiters whose bucket is full, as a new one's is: most are of principals that are long gone."""
-        for key, rate in self._rates.copy().items():
-            if rate.full():
-                self._rates.pop(key, None)
-        if len(self._rates) >= _MOST_RATES:
-            self._rates.clear()
-        self._rates_due = min(_MOST_RATES, max(_FEW_RATES, 2 * len(self._rates)))
 
     def _with_id(self, error: Error) -> Error:
         """Set how an error without readable id is written, by the revision; see `jsonrpc.Error`."""
@@ -188,16 +161,10 @@ class Sender:
         if within is not None:
             return self._request_within(method, params, timeout, on_progress, extend_on_progress, within)
         pending, message = self._enter(method, params, timeout, on_progress, extend_on_progress)
-        if self.exchanges is None:
-            self.outbox.send(message)
-            self._start(pending, timeout)
-            return self.wait(pending)
-        try:
-            self._start(pending, timeout)
-        except BaseException:  # a Ctrl-C, or a timeout that is no number: it was not sent
-            self.table.remove(pending)
-            raise
-        return self.wait(pending, message)
+        if self.exchanges is not None:
+            return self.wait(pending, message)
+        self.outbox.send(message)
+        return self.wait(pending)
 
     def _request_within(
         self, method: str, params: Optional[Dict[str, Any]], timeout: Optional[float],
@@ -255,25 +222,18 @@ class Sender:
         pending, message = self._enter(method, params, timeout, on_progress, extend_on_progress, settle)
         pending.about = about
         self.outbox.send(message, about)
-        self._start(pending, timeout)  # now: a cancellation comes after
         return pending
-
-    def _start(self, pending: Pending, timeout: Optional[float]) -> None:
-        """Let the time of a request begin."""
-        if timeout is REQUEST_TIMEOUT:
-            timeout = self.limits.request_timeout
-        self.table.start(pending, Deadline(timeout, self.limits.request_ceiling))
 
     def _enter(
         self, method: str, params: Optional[Dict[str, Any]], timeout: Optional[float],
         on_progress: Optional[ProgressCallback], extend_on_progress: bool, settle: Optional[Settle] = None,
     ) -> Tuple[Pending, Any]:
-        """Enter a request in the table. Returns it, and the message that is to be sent."""
+        """Enter a request in the table; its time begins. Returns it, and the message that is to be sent at once."""
         self.session.check_sending(method, REQUEST)
-        idle = None
-        if extend_on_progress:
-            idle = self.limits.request_timeout if timeout is REQUEST_TIMEOUT else timeout
-        pending = self.table.add(method, Deadline(None), idle, on_progress, settle)
+        if timeout is REQUEST_TIMEOUT:
+            timeout = self.limits.request_timeout
+        pending = self.table.add(method, Deadline(timeout, self.limits.request_ceiling),
+                                 timeout if extend_on_progress else None, on_progress, settle)
         pending.as_task = params is not None and "task" in params and self.session.rules.tasks
         if on_progress is not None:
             params = dict(params or {})

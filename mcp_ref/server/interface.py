@@ -173,8 +173,8 @@ class ToolInterface(Protocol):
     def output_schema(self) -> Optional[Dict[str, Any]]:
         """The schema of the structured content; None if there is none."""
 
-    def to_structured(self, plain: Any) -> Any:
-        """Return the structured content for a returned value, given as JSON."""
+    def returned(self) -> Tuple[Optional[Dict[str, Any]], bool]:
+        """Return the schema of the structured content, and True if it holds the returned value under ``result``."""
 
 
 class ChangeListeners(Protocol):

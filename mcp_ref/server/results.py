@@ -126,13 +126,6 @@ def content_of(value: Any, path: str = "content") -> List["_blocks.ContentBlock"
     return [TextContent(text=value if isinstance(value, str) else dumps(to_json(value)))]
 
 
-def _json_content(plain: Any) -> List["_blocks.ContentBlock"]:
-    """Return the blocks of structured content: none for null, a string as it is, anything else as its JSON text."""
-    if plain is None:
-        return []
-    return [TextContent(text=plain if isinstance(plain, str) else dumps(plain))]
-
-
 def checked_block(path: str, block: Any) -> Any:
     """Return a block that a handler made, checked and completed. Raises TypeError or ValueError, naming the place."""
     from ..protocol.content import check_block
@@ -184,12 +177,19 @@ def result_of(tool: "ToolInterface", value: Any) -> CallToolResult:
     """
     if isinstance(value, CallToolResult):
         return _checked_result(tool, value)
-    if tool.output_schema is None:
+    schema, wrapped = tool.returned()
+    if schema is None:
         return CallToolResult(content=content_of(value))
     plain = to_json(value)
-    structured = tool.to_structured(plain)
-    _conform(tool, structured)
-    return CallToolResult(_json_content(plain), NULL if structured is None else structured)
+    structured = {"result": plain} if wrapped else plain
+    violations = tool.outputs.validate(structured)
+    if violations:
+        raise _unlike_schema(violations)
+    # The blocks of structured content: none for null, a string as it is, anything else as its JSON text.
+    blocks: List[_blocks.ContentBlock] = []
+    if plain is not None:
+        blocks.append(TextContent(text=plain if isinstance(plain, str) else dumps(plain)))
+    return CallToolResult(blocks, NULL if structured is None else structured)
 
 
 def _checked_result(tool: "ToolInterface", given: CallToolResult) -> CallToolResult:
@@ -200,7 +200,9 @@ def _checked_result(tool: "ToolInterface", given: CallToolResult) -> CallToolRes
             raise BadResult("the tool has an output schema, but the result has no structured content")
         if is_deep(structured, DEFAULT.max_depth):
             dumps(structured)  # raises `JsonError`; validation would recurse too deeply
-        _conform(tool, structured)
+        violations = tool.outputs.validate(structured)
+        if violations:
+            raise _unlike_schema(violations)
     if given.meta is not None:
         from ..protocol.content import check_meta
 
@@ -212,11 +214,9 @@ def _checked_result(tool: "ToolInterface", given: CallToolResult) -> CallToolRes
     return made
 
 
-def _conform(tool: "ToolInterface", structured: Any) -> None:
-    found = tool.outputs.validate(structured)
-    if found:
-        wrong = "; ".join(one.about("structuredContent") for one in found[:5])
-        raise BadResult("the result does not fit the output schema: %s" % wrong)
+def _unlike_schema(violations: List[Any]) -> BadResult:
+    wrong = "; ".join(one.about("structuredContent") for one in violations[:5])
+    return BadResult("the result does not fit the output schema: %s" % wrong)
 
 
 class Stamp:

@@ -29,7 +29,7 @@ Every proxy on the way can read header fields, so do not send secrets in them
 [2026-07-28 server/tools §x-mcp-header] SHOULD NOT. The rules are in `mcp_ref.protocol.streamable_http.mirrored`.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from ..codec import Model, encoder
 from ..deadline import Rate
@@ -126,8 +126,13 @@ class RegisteredTool:
     def call(self, context: Context, arguments: Dict[str, Any]) -> CallToolResult:
         """Run the function with validated arguments, and return its result. Raises its exceptions and as `result_of`.
         """
-        signature = self.signature
-        keywords = arguments if self.explicit_input is not None else self._bind(arguments)
+        signature, keywords = self.signature, arguments
+        if self.explicit_input is None:
+            try:
+                keywords = signature.bind(arguments)
+            except BindError as error:
+                text = "Invalid arguments for tool %s: %s"
+                raise ToolError(text % (self.name, error.about("arguments"))) from None
         if signature.context_parameter is not None:
             keywords = dict(keywords)
             keywords[signature.context_parameter] = context
@@ -138,15 +143,9 @@ class RegisteredTool:
             check_asking(context, value)
         return result_of(self, value)
 
-    def to_structured(self, plain: Any) -> Any:
-        """Return the structured content for a returned value, given as JSON; only where there is an output schema."""
-        return plain if self.explicit_output is not None else self.signature.to_structured(plain)
-
-    def _bind(self, arguments: Dict[str, Any]) -> Dict[str, Any]:
-        try:
-            return self.signature.bind(arguments)
-        except BindError as error:
-            raise ToolError("Invalid arguments for tool %s: %s" % (self.name, error.about("arguments"))) from None
+    def returned(self) -> Tuple[Optional[Dict[str, Any]], bool]:
+        """Return the schema of the structured result, and True if it holds the returned value under ``result``."""
+        return self.signature.returned() if self.explicit_output is None else (self.explicit_output, False)
 
 
 class Tools:

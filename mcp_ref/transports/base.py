@@ -41,6 +41,7 @@ method                       what it does                                       
 ``park(resume)``             see `mcp_ref.transports.lines.sockets.SocketTransport.park`         the connection
 ``reason()``                 return why the connection ended, in one line; see `why_ended`       the connection
 ``renew()``                  return a transport to the same server; see `successor`             the client
+``arrived(message)``         hear of a message that came by another way than `read`, for traces   the connection
 ``counters()``               return what it dropped or refused, by name                          reports
 ===========================  ==================================================================  ================
 

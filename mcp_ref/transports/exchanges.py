@@ -125,9 +125,6 @@ class ExchangeTransport(Transport):
         """
         return False
 
-    def arrived(self, message: bytes) -> None:
-        """Note that ``take`` of `send_and_wait` takes this message; for traces."""
-
     def given_up(self, id: RequestId) -> None:
         """Note that nobody waits for the answer to our request of this id any more. Never waits."""
 

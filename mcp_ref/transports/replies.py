@@ -38,9 +38,6 @@ class ReplyTransport(Transport):
         """
         raise NotImplementedError
 
-    def arrived(self, message: bytes) -> None:
-        """Note that the dispatcher was given this message; for traces."""
-
     def refused(self, about: RequestId, code: int) -> None:
         """Note that the request of this key is refused as such, with this code, before or instead of being worked on.
 

@@ -102,7 +102,7 @@ def test_threads_that_ask_for_a_rate_at_once_get_the_same_one() -> None:
 def test_a_bucket_of_many_principals_is_kept_while_it_is_not_full(clock: List[float]) -> None:
     name = "max_completions_per_second"
     with conversation("server", limits=Limits(**{name: 3})) as talk:
-        rate, held = talk.connection.rate, talk.connection._rates
+        rate, held = talk.connection.rate, talk.connection.rates.kept
         assert taken(rate(name, "busy")) == 3
         for number in range(1000):
             rate(name, "guest %d" % number).take()
@@ -122,7 +122,7 @@ def test_buckets_are_bounded_and_go_by_the_text_of_a_principal(clock: List[float
         """A text that has more to it."""
 
     with conversation("server") as talk:
-        rate, held = talk.connection.rate, talk.connection._rates
+        rate, held = talk.connection.rate, talk.connection.rates.kept
         for number in range(25_000):
             rate("max_completions_per_second", Principal(number)).take()
         assert len(held) <= 10_000

@@ -451,11 +451,16 @@ def test_optional_is_the_same_schema_but_not_required(
     assert signature.bind({"x": given}) == {"x": made}
 
 
+def as_structured(signature: Signature, plain: Any) -> Any:
+    """Returns the structured content for a returned value, given as JSON."""
+    return {"result": plain} if signature.returned()[1] else plain
+
+
 @pytest.mark.parametrize("annotation, schema, given, made", ROWS, ids=[str(row[0])[:50] for row in ROWS])
 def test_results_go_back_to_json_and_fit_the_output_schema(
         annotation: Any, schema: Dict[str, Any], given: Any, made: Any) -> None:
     signature = Signature(returning(annotation), structured=True)
-    written = signature.to_structured(to_json(made))
+    written = as_structured(signature, to_json(made))
     check_schema(signature.output_schema)
     assert compile(signature.output_schema).validate(written) == []
     dumps(written)
@@ -555,7 +560,7 @@ def test_a_result_that_contains_itself() -> None:
     signature = Signature(returning(Tree))
     schema = signature.output_schema
     assert schema is not None and schema["type"] == "object" and set(schema["$defs"]) == {"Tree"}
-    made = signature.to_structured(to_json(Tree("a", [Tree("b", [])])))
+    made = as_structured(signature, to_json(Tree("a", [Tree("b", [])])))
     assert made == {"name": "a", "children": [{"name": "b", "children": []}]} and not compile(schema).validate(made)
     assert compile(schema).validate({"name": "a", "children": [{"name": "b"}]}) != []
 
@@ -578,7 +583,7 @@ def test_what_contains_itself_is_read_to_its_depth(annotation: Any, given: Any, 
     check_schema(signature.input_schema)
     assert compile(signature.input_schema).validate({"x": given}) == []
     assert signature.bind({"x": given}) == {"x": made}
-    written = Signature(returning(annotation), structured=True).to_structured(to_json(made))
+    written = as_structured(Signature(returning(annotation), structured=True), to_json(made))
     schema = Signature(returning(annotation), structured=True).output_schema
     check_schema(schema)
     assert compile(schema).validate(written) == []
@@ -603,7 +608,7 @@ def test_a_class_with_a_schema_of_its_own_reads_and_writes_itself() -> None:
         signature.bind({"x": [{"number": 3}]})
     output = Signature(returning(Model))
     assert output.output_schema is not None and output.output_schema["title"] == "serialization"
-    assert output.to_structured(to_json(Model(1, Model(2)))) == {"number": 1, "child": {"number": 2, "child": None}}
+    assert as_structured(output, to_json(Model(1, Model(2)))) == {"number": 1, "child": {"number": 2, "child": None}}
 
 
 def test_definitions_of_one_name_that_differ_are_kept_apart() -> None:
@@ -1039,7 +1044,7 @@ def result(schema: Any) -> Dict[str, Any]:
 def test_return_annotation_gives_structured_content(annotation: Any, schema: Any, value: Any, structured: Any) -> None:
     signature = Signature(returning(annotation))
     assert signature.output_schema == schema
-    assert signature.to_structured(to_json(value)) == structured
+    assert as_structured(signature, to_json(value)) == structured
     assert compile(schema).validate(structured) == []
     assert Signature(returning(annotation), structured=False).output_schema is None
 
@@ -1050,7 +1055,7 @@ def test_all_fields_of_a_dataclass_are_in_the_output() -> None:
     assert schema is not None and schema["required"] == ["x", "y", "tags", "note", "length"]
     assert "additionalProperties" not in schema and "default" not in dumps(schema)
     assert schema["properties"]["note"] == {"type": ["string", "null"]}
-    assert signature.to_structured(to_json(Point(1))) == {"x": 1, "y": 0.5, "tags": [], "note": None, "length": 7}
+    assert as_structured(signature, to_json(Point(1))) == {"x": 1, "y": 0.5, "tags": [], "note": None, "length": 7}
 
 
 @pytest.mark.parametrize("annotation", [
@@ -1097,7 +1102,7 @@ def test_a_message_inside_other_data_is_refused_because_its_form_depends_on_the_
 
 def test_structured_content_can_be_asked_for() -> None:
     signature = Signature(returning(str), structured=True)
-    assert signature.output_schema == result({"type": "string"}) and signature.to_structured("a") == {"result": "a"}
+    assert signature.output_schema == result({"type": "string"}) and as_structured(signature, "a") == {"result": "a"}
     assert Signature(lambda: 1, structured=True).output_schema == result({})
     with pytest.raises(SignatureError, match="return value"):
         Signature(returning(TextContent), structured=True).output_schema

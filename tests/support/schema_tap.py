@@ -79,7 +79,8 @@ class SchemaTap(Wrapper):
     def arrived(self, message: bytes) -> None:
         for one in _messages(message):
             self._note(one, self._asked_by_peer)
-        self.inner.arrived(message)
+        if hasattr(self.inner, "arrived"):
+            self.inner.arrived(message)
 
     def _note(self, message: Dict[str, Any], asked: Asked) -> None:
         """Remember a request, for its answer: its method, and by which revision it goes where it says so itself."""

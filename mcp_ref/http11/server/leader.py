@@ -177,6 +177,7 @@ class HandlerPool(WorkerPool):
         self.wake: Callable[[], None] = lambda: None
         self._left: Deque[Job] = deque()
         """The jobs that are not for the reserve; the workers take them first."""
+        self._next = self._take
         self._reserve = _Reserve(self, self._jobs, self._thread_name)
         # Of the selector thread alone:
         self._seen = 0
@@ -241,13 +242,11 @@ class HandlerPool(WorkerPool):
     def _queued(self) -> int:
         return len(self._jobs) + len(self._left)
 
-    def _next(self) -> Optional[Job]:
-        for jobs in (self._left, self._jobs):
-            try:
-                return jobs.popleft()
-            except IndexError:
-                pass
-        return None
+    def _take(self) -> Any:
+        try:
+            return self._left.popleft()
+        except IndexError:
+            return self._jobs.popleft()
 
     def _run(self, job: Job) -> None:
         attempt(job)
@@ -272,6 +271,7 @@ class _Reserve(WorkerPool):
         super().__init__(thread_name, RESERVE)
         self._pool = pool
         self._jobs = jobs
+        self._next = jobs.popleft
 
     def call(self, count: int) -> None:
         """Wake so many threads of the reserve, or start them."""

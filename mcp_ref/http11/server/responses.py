@@ -167,5 +167,7 @@ def has_body(method: str, status: int) -> bool:
 
 def whole_reply(method: str, status: int, headers: Pairs, body: bytes, close: bool) -> Tuple[bytes, bytes]:
     """Return head and body of a reply. Raises as `reply_head` does."""
-    framing = "" if status in _WITHOUT_BODY else "Content-Length: %d\r\n" % len(body)
-    return reply_head(status, headers, framing, close), body if has_body(method, status) else b""
+    if status in _WITHOUT_BODY:
+        return reply_head(status, headers, "", close), b""
+    head = reply_head(status, headers, "Content-Length: %d\r\n" % len(body), close)
+    return head, b"" if method == "HEAD" else body

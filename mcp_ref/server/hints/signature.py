@@ -181,10 +181,11 @@ class Signature:
     @property
     def output_schema(self) -> Optional[Schema]:
         """The schema of the structured content; None if results have none."""
-        found = self._result  # read at each call of a tool
-        return self._returned()[0] if found is None else found[0]
+        return self.returned()[0]
 
-    def _returned(self) -> Tuple[Optional[Schema], bool]:
+    def returned(self) -> Tuple[Optional[Schema], bool]:
+        """Return the schema of the structured content, None if results have none, and True if it holds the returned
+        value under ``result``."""
         if self._result is None:
             try:
                 self._result = self._find_result()
@@ -227,17 +228,11 @@ class Signature:
 
         Raises `BindError`, a ValueError whose text is meant for the client, if a value cannot be made: 31 February.
         """
-        return self.resolve().bind(arguments)
+        return (self._members or self._compile()).bind(arguments)
 
     def coerce(self, arguments: Dict[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
         """Return arguments that do not fit, repaired as far as possible, and a line for each repair."""
         return coerce(arguments, self.input_schema)
-
-    # The result
-
-    def to_structured(self, plain: Any) -> Any:
-        """Return the structured content for a returned value, given as JSON; only where there is an output schema."""
-        return {"result": plain} if self._returned()[1] else plain
 
 
 def _result_of(form: TypeForm, wanted: bool) -> Tuple[Optional[Schema], bool]:
@@ -411,27 +406,26 @@ def taking_names(function: Callable[..., Any], parts: FunctionParts) -> Callable
 class LazyValidator:
     """A schema's validator that is compiled for the first value; ``schema`` is a function that returns the schema.
 
+    ``validate`` returns the violations of the schema, [] for a valid value. It raises `SchemaError` for an invalid
+    schema and `BoundsExceeded` for a value whose validation takes too long.
+
     The validator library costs more to load than the rest of a server, and many tools are never called in a session.
     Tools, prompts and resource templates each have one of these. Threads may share it: at worst two of them compile
     the same schema.
     """
 
-    __slots__ = ("_schema", "_validate")
+    __slots__ = ("_schema", "validate")
 
     def __init__(self, schema: Callable[[], Any]) -> None:
         self._schema = schema
-        self._validate: Optional[Callable[[Any], List[Any]]] = None
+        self.validate: Callable[[Any], List[Any]] = self._compile
 
-    def validate(self, value: Any) -> List[Any]:
-        """Return the violations of the schema, [] for a valid value.
+    def _compile(self, value: Any) -> List[Any]:
+        """Validate the first value; from then on ``validate`` is the compiled schema's."""
+        from ...jsonschema import compile
 
-        Raises `SchemaError` for an invalid schema and `BoundsExceeded` for a value whose validation takes too long.
-        """
-        if self._validate is None:
-            from ...jsonschema import compile
-
-            self._validate = compile(self._schema()).validate
-        return self._validate(value)
+        self.validate = compile(self._schema()).validate
+        return self.validate(value)
 
 
 # The context

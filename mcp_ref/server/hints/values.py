@@ -64,8 +64,9 @@ def to_json(value: Any) -> Any:
 
     Raises `JsonError` for a value that contains itself or nests too deeply, TypeError for a message of the protocol.
     """
+    writer = _WRITERS.get(type(value), _unseen)
     try:
-        return _convert(value, DEFAULT.max_depth)
+        return value if writer is None else writer(value, DEFAULT.max_depth)
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
 

@@ -203,8 +203,11 @@ class HttpListener:
         if own is not None:
             own.handle(exchange)
             return
-        legacy = self.legacy is not None and self.legacy.serves(exchange.request.path)
-        self._endpoints()[legacy].handle(exchange)
+        legacy = self.legacy
+        if legacy is not None and exchange.request.path.rstrip("/") in legacy.paths:
+            legacy.handle(exchange)
+        else:
+            self.endpoint.handle(exchange)
 
 
 @spelt

@@ -124,12 +124,6 @@ class HttpChannel(ExchangeTransport):
         if self._gate.authorizer is not None:
             self._gate.authorizer.show_http(self.http_trace)
 
-    def _told(self, method: str, target: str, fields: Fields, body: Optional[bytes]) -> "Optional[ExchangeTrace]":
-        """Tell the trace, if there is one, of a request that is about to be sent."""
-        if self.http_trace is None:
-            return None
-        return self.http_trace.request(method, target, fields, body, self.where.origin)
-
     # The promises of a transport
 
     def open(self) -> None:
@@ -427,7 +421,9 @@ class HttpChannel(ExchangeTransport):
             else:
                 given = self._gate.fields(method, self.where.origin + target, cancel_scope)
                 all_fields = (fields or self._fields(method)) + given
-            told, seen = seen or self._told(method, target, all_fields, body), None
+            told, seen = seen, None
+            if told is None and self.http_trace is not None:
+                told = self.http_trace.request(method, target, all_fields, body, self.where.origin)
             try:
                 reply = self._pool.send(
                     method, target, all_fields, body, cancel_scope, timeout, sending, once=bool(given))

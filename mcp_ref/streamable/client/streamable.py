@@ -204,7 +204,8 @@ class StreamableHttp(HttpChannel):
                 fields = self._own_fields(message) or ()
                 post = self._posts[message.id] = Post(message.id, message, fields, begun=True)
             fields = fields or self._fields("POST")
-            post.seen = self._told("POST", self._target, fields, post.data)
+            if self.http_trace is not None:
+                post.seen = self.http_trace.request("POST", self._target, fields, post.data, self.where.origin)
             begun = self._pool.begin("POST", self._target, fields, post.cancel_scope, post.data)
             if begun is not None and wait_for_whole_reply(begun, until):
                 rest = self._run_post(post, begun, take)

@@ -112,10 +112,6 @@ class SseEndpoint:
         self._messages.counters = self._streams.counters
         self.counters = self._streams.counters
 
-    def serves(self, path: str) -> bool:
-        """Return True if this path is one of the two."""
-        return path.rstrip("/") in self.paths
-
     def handle(self, exchange: Exchange) -> None:
         """Answer one request."""
         at_messages = exchange.request.path.rstrip("/") == self.paths[1]
