@@ -57,6 +57,8 @@ peer inside a `Wait`. If the thread belongs to a `WorkerPool`, the pool lets ano
 process, ``max_questions`` for each client (`Tally`).
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import sys
 import threading
 from collections import deque

@@ -31,6 +31,8 @@ strict), wrong phase, unknown method, names in `_meta` that break the rules (whe
 (but for those that are answered at once, such as ping).
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import os
 import threading
 from dataclasses import replace

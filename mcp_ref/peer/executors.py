@@ -16,6 +16,8 @@ also flushes the answers that lie in the outbox while the worker is busy, so a f
 handler. It goes to sleep LINGER after the last work, not at once, because waking it costs as much as a small call.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import threading
 from functools import partial
 from operator import methodcaller

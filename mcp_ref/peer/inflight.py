@@ -15,6 +15,8 @@ refuses. `RecentIds` finds nearly all of them in little memory, so a strict sess
 long ago.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import threading
 from typing import Any, Callable, Dict, List, Optional
 

@@ -1,5 +1,7 @@
 """The jobs that the reader hands over: requests to be answered, and notifications to be delivered in order."""
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import io
 import threading
 from collections import deque

@@ -11,6 +11,8 @@ leaves it to the writer thread, which is started when first needed. From then un
 has had its turn no other thread tries: one that sends without a pause would always be there before it.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import threading
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional

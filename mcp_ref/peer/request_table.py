@@ -20,6 +20,8 @@ An id is never used twice in one connection [2024-11-05 basic/messages §Request
 from 1. The id is also the progress token, which makes tokens unique across active requests.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import threading
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union

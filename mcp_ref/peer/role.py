@@ -30,6 +30,8 @@ get `ConnectionLost` with that reason [..2025-11-25 basic/utilities/ping §Error
 answer, too: the peer is there.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional, Sequence, Tuple, Union
 
 from ..diagnostics.packagelog import get_logger

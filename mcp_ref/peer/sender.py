@@ -4,6 +4,8 @@
 `mcp_ref.peer.dispatcher.Connection` adds the receiving half.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import threading
 from functools import partial
 from queue import Empty

@@ -1,5 +1,7 @@
 """The state that two parties have agreed on, for one connection or for one request, without any messages in it."""
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 
 from ..errors import CapabilityMissing, LocalProtocolError

@@ -5,6 +5,8 @@ capability behind it was declared; the others are skipped. The connection to a c
 closed when ``max_outbox_bytes`` wait for it.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
@@ -14,7 +16,6 @@ from ..jsonrpc import Notification, encode
 from ..methods import LIST_CHANGED
 from ..peer.context import Context
 from ..peer.dispatcher import Connection
-from ..transports.held import SharedMessage
 
 if TYPE_CHECKING:
     from .interface import ChangeListeners
@@ -93,6 +94,8 @@ def tell_all(connections: Sequence[Connection], method: str, params: Optional[Di
     """Send several clients the same notification, encoded once. Returns the number of clients that it was sent to."""
     if not connections:
         return 0
+    from ..transports.held import SharedMessage
+
     data = SharedMessage(encode(Notification(method, params)))
     return sum(tell(connection, method, params, None, data) for connection in connections)
 

@@ -32,7 +32,6 @@ Every result of 2026-07-28 has two members more, its type and the server that it
 """
 
 import os
-from base64 import b64encode
 from copy import copy
 from typing import TYPE_CHECKING, Any, Dict, List, Union
 
@@ -51,7 +50,7 @@ from ..options import spelt
 from ..peer.context import Context, Route
 from ..protocol.envelope import SERVER_INFO
 from ..revisions import Revision
-from .hints.values import BYTES, NO_TYPE, to_json
+from .hints.values import BYTES, NO_TYPE, base64_text, to_json
 
 if TYPE_CHECKING:
     from .interface import ServerInterface, ToolInterface
@@ -66,7 +65,7 @@ _IMAGES = {".webp": "image/webp", ".avif": "image/avif", ".svg": "image/svg+xml"
 
 def image(data: bytes, mime_type: str) -> ImageContent:
     """Return an image block of these bytes."""
-    return ImageContent(data=b64encode(data).decode("ascii"), mime_type=mime_type)
+    return ImageContent(data=base64_text(data), mime_type=mime_type)
 
 
 def image_file(path: "Union[str, os.PathLike[str]]") -> ImageContent:
@@ -86,13 +85,13 @@ def image_file(path: "Union[str, os.PathLike[str]]") -> ImageContent:
 
 def audio(data: bytes, mime_type: str) -> AudioContent:
     """Return an audio block of these bytes [2025-03-26.. server/tools §Audio Content]."""
-    return AudioContent(data=b64encode(data).decode("ascii"), mime_type=mime_type)
+    return AudioContent(data=base64_text(data), mime_type=mime_type)
 
 
 @spelt
 def blob(uri: str, data: bytes, mime_type: str = PLAIN_BLOB) -> EmbeddedResource:
     """Return an embedded binary resource of these bytes."""
-    contents = BlobResourceContents(uri=uri, blob=b64encode(data).decode("ascii"), mime_type=mime_type)
+    contents = BlobResourceContents(uri=uri, blob=base64_text(data), mime_type=mime_type)
     return EmbeddedResource(resource=contents)
 
 
@@ -148,8 +147,7 @@ def contents_of(uri: str, mime_type: Union[str, None], value: Any) -> List[Any]:
     if isinstance(value, list) and value and all(isinstance(item, RESOURCE_CONTENTS) for item in value):
         return checked_contents(value)
     if isinstance(value, BYTES):
-        data = b64encode(bytes(value)).decode("ascii")
-        return [BlobResourceContents(uri=uri, blob=data, mime_type=mime_type or PLAIN_BLOB)]
+        return [BlobResourceContents(uri=uri, blob=base64_text(bytes(value)), mime_type=mime_type or PLAIN_BLOB)]
     if isinstance(value, str):
         return [TextResourceContents(uri=uri, text=value, mime_type=mime_type or PLAIN_TEXT)]
     return [TextResourceContents(uri=uri, text=dumps(to_json(value)), mime_type=mime_type or "application/json")]

@@ -22,7 +22,6 @@ from ..peer.executors import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
-from ..transports.held import Held
 from .announcements import Announcements
 from .context import Context
 from .registry.checks import check_introduction, check_texts, paging_of
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from ..streamable.server.session_table import SessionTable
     from ..streamable.server.wsgi import Application
     from ..stores.store import Store
+    from ..transports.held import Held
     from ..transports.lines.listener import SocketListener
     from ..wiretrace import Trace
     from .loghandler import WireHandler
@@ -646,8 +646,10 @@ class Server(Registration):
         tell_missed(connection, count)
 
     @property
-    def held(self) -> Held:
+    def held(self) -> "Held":
         """The account of the memory that clients make this server hold, over all its listeners."""
+        from ..transports.held import Held
+
         return self._features.setdefault("held", Held(self.limits))  # type: ignore[no-any-return]
 
     def on_closed(self, connection: Connection, reason: str) -> None:

@@ -34,6 +34,8 @@ optional members may be null, and all of them are required since they are always
 Reading: ``X | Y`` and ``list[X]`` work where the interpreter has them, in strings too.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import collections.abc
 import enum
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union

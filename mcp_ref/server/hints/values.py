@@ -40,6 +40,8 @@ null                             allows no null and requires no value  left out
 ===============================  ====================================  =========================
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import enum
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, MutableMapping, Optional, Tuple, Union
 from weakref import WeakKeyDictionary
@@ -134,10 +136,11 @@ def _key(key: Any, room: int) -> Any:
     return key
 
 
-def _base64(value: Any, room: int) -> str:
-    from base64 import b64encode
+def base64_text(data: Any, room: int = 0) -> str:
+    """Return bytes as base64."""
+    from base64 import b64encode  # late: few servers send any
 
-    return b64encode(value).decode("ascii")
+    return b64encode(data).decode("ascii")
 
 
 def _iso(value: Any, room: int) -> str:
@@ -189,7 +192,7 @@ _ATOMS = {str, int, float, bool, type(None)}
 _WRITERS: Dict[type, Optional[Writer]] = {
     str: None, int: None, float: None, bool: None, type(None): None,
     list: _array, tuple: _array, set: _set, frozenset: _set, dict: _object,
-    **{cls: _base64 for cls in BYTES},
+    **{cls: base64_text for cls in BYTES},
 }
 
 _ELSEWHERE: Dict[str, Writer] = {

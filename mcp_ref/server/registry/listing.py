@@ -23,9 +23,7 @@ How long clients may keep a page is the same for all pages of a list; see `mcp_r
 """
 
 import threading
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import crc32
-from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 from ...codec import encode
@@ -174,6 +172,9 @@ class Listing(Generic[Item]):
 
     def _start(self, cursor: str, view: "_View") -> int:
         """Return the index of the first item of the page that a cursor asks for."""
+        from base64 import urlsafe_b64decode  # late: few lists have a second page
+        from bisect import bisect_right
+
         try:
             if len(cursor) > _MAX_CURSOR:
                 raise ValueError("longer than any of ours")
@@ -201,5 +202,7 @@ def invalid_cursor() -> RpcError:
 
 
 def _cursor(member: str, rank: bytes) -> str:
+    from base64 import urlsafe_b64encode
+
     start = member.encode("ascii")
     return urlsafe_b64encode(b"%s %08x %s" % (start, crc32(start + rank), rank)).decode("ascii")

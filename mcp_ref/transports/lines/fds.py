@@ -22,6 +22,8 @@ Where there is no ``poll`` (Windows; this part is not tested there) reads and wr
 reader then ends when the other side does, not before.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import os
 import select
 import stat

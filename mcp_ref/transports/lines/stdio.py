@@ -28,6 +28,8 @@ Bytes only: no text layer, no encoding of the console, no line end but the newli
 (untested) a reader that waits is freed by the end of the input only, not by `close`.
 """
 
+from __future__ import annotations  # unread, they cost nothing as the module is loaded
+
 import io
 import os
 import sys
