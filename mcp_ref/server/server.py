@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ..messages.base import Icon
     from ..peer.extension import Extension
+    from ..protocol.streamable_http.header_values import Names
     from ..streamable.server.authenticate import Authenticate, Guard
     from ..streamable.server.call import Answer
     from ..streamable.server.call import Caller as HttpCaller
@@ -294,8 +295,8 @@ class Server(Registration):
     def run_http(
         self, host: str = "127.0.0.1", port: int = 8000, path: str = "/mcp", *,
         ready: Optional[Callable[[str], Any]] = None, auth: "Optional[Guard]" = None, token: Optional[str] = None,
-        authenticate: "Optional[Authenticate]" = None, allowed_hosts: Optional[Sequence[str]] = None,
-        allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+        authenticate: "Optional[Authenticate]" = None, allowed_hosts: "Optional[Names]" = None,
+        allowed_origins: "Optional[Names]" = None, sessions: "Union[str, SessionTable, Store]" = "memory",
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
         fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
         trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
@@ -320,8 +321,9 @@ class Server(Registration):
                                                    belong to their principal
         ``allowed_hosts``    this machine, any     names by which clients may call this server; by default also the
                              port                  one in the URL of ``auth``
-        ``allowed_origins``  this machine, any     pages that may call this server from a browser
-                             port
+        ``allowed_origins``  this machine, any     pages that may call this server from a browser; this option and
+                             port                  the one before may be a function that returns those of now, for
+                                                   names that change: ``allowed_origins=lambda: origins``
         ``sessions``         "memory"              "none": requests have no session; or a `Store` that processes
                                                    share, such as `SqliteStore`
         ``json_response``    as needed             True: never a stream in reply to a request, False: always one
@@ -354,8 +356,8 @@ class Server(Registration):
     @spelt
     def wsgi(
         self, *, path: Optional[str] = "/mcp", auth: "Optional[Guard]" = None, token: Optional[str] = None,
-        authenticate: "Optional[Authenticate]" = None, allowed_hosts: Optional[Sequence[str]] = None,
-        allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+        authenticate: "Optional[Authenticate]" = None, allowed_hosts: "Optional[Names]" = None,
+        allowed_origins: "Optional[Names]" = None, sessions: "Union[str, SessionTable, Store]" = "memory",
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = False,
         delete: bool = True, trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
     ) -> "Application":
@@ -401,8 +403,8 @@ class Server(Registration):
     @spelt
     def listen(
         self, address: str, idle_after: float = 1.0, *, auth: "Optional[Guard]" = None, token: Optional[str] = None,
-        authenticate: "Optional[Authenticate]" = None, allowed_hosts: Optional[Sequence[str]] = None,
-        allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+        authenticate: "Optional[Authenticate]" = None, allowed_hosts: "Optional[Names]" = None,
+        allowed_origins: "Optional[Names]" = None, sessions: "Union[str, SessionTable, Store]" = "memory",
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
         fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
         trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,

@@ -1,6 +1,7 @@
 """Media types, hosts, origins, session ids and tokens, as peers write them, and as nobody should."""
 import pytest
 
+from mcp_ref.diagnostics.usercode import PLACES
 from mcp_ref.protocol.streamable_http.header_values import (
     LOOPBACK, Hosts, accepts, authority, bearer, is_session_id, media_type, origin,
 )
@@ -91,6 +92,43 @@ def test_allowed_origins(names, value, allowed):
 def test_a_name_that_is_no_host_is_refused_when_it_is_configured(name):
     with pytest.raises(ValueError, match="is no host: write"):
         Hosts([name])
+
+
+def test_a_text_in_place_of_a_list_is_refused_for_its_letters_would_be_names():
+    with pytest.raises(TypeError, match="a list such as"):
+        Hosts("https://app.example")
+
+
+def test_names_of_a_function_are_those_of_now():
+    names = {"a.example"}
+    hosts = Hosts(lambda: names)
+    assert hosts.changing and not Hosts(LOOPBACK).changing
+    for name in ("b.example", "a.example", "*"):
+        assert hosts.allow("a.example") and hosts.allow_origin("http://a.example")
+        assert not hosts.allow("other.example") and not hosts.allow_origin("http://other.example:1")
+        names.add(name)
+    assert hosts.allow("other.example") and hosts.allow_origin("null")
+    names.clear()
+    assert not hosts.allow("a.example") and not hosts.allow_origin("http://a.example") and hosts.names == []
+
+
+@pytest.mark.parametrize("function, logged", [
+    (lambda: 1 // 0, "ZeroDivisionError"), (lambda: None, "TypeError"), (lambda: "a.example", "the text 'a.example'"),
+    (lambda: [3], "3 is no host"), (lambda: ["a b"], "'a b' is no host"),
+])
+def test_a_function_that_fails_allows_nothing_and_is_logged(function, logged, caplog):
+    PLACES.reset()
+    hosts = Hosts(function)
+    assert not hosts.allow("a.example") and not hosts.allow("a") and not hosts.allow_origin("http://a.example")
+    assert logged in caplog.text
+
+
+def test_a_malformed_name_of_a_function_is_left_out_and_the_others_hold(caplog):
+    PLACES.reset()
+    hosts = Hosts(lambda: ["https://a.example", "a b", "b.example"])
+    assert [hosts.allow_origin(each) for each in ("https://a.example", "http://b.example", "http://c.example")] == [
+        True, True, False]
+    assert caplog.text.count("'a b' is no host: write") >= 1
 
 
 @pytest.mark.parametrize("value, good", [

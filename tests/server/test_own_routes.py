@@ -183,3 +183,23 @@ def test_a_server_that_closes_refuses_health_checks() -> None:
         assert opened.own is not None
         opened.own.close()
         assert Asked(opened, "GET", "/healthz").status == 503
+
+
+def test_names_that_change_hold_at_every_address_of_the_listener_at_once() -> None:
+    origins, hosts = {"https://a.example"}, {"localhost", "127.0.0.1"}
+    rows = [("OPTIONS", path) for path in ("/mcp", "/sse", "/messages", "/settings.html", "/healthz")]
+    with served().listen("http://127.0.0.1:0/mcp", allowed_origins=lambda: origins, allowed_hosts=lambda: hosts,
+                         health="/healthz") as listener:
+        def statuses(**fields: str) -> Any:
+            return {Asked(listener, method, path, fields).status for method, path in rows}
+
+        for wanted, names in (({204}, {"https://a.example"}), ({403}, {"https://b.example"}), ({403}, set()),
+                              ({204}, {"*"}), ({403}, {"a.example:80"}), ({204}, {"a.example"})):
+            origins.clear()
+            origins.update(names)
+            assert statuses(Origin="https://a.example") == wanted, names
+        assert statuses(Host="new.example") == {403}
+        hosts.add("new.example")
+        assert statuses(Host="new.example") == {204}
+        hosts.clear()
+        assert statuses() == {403}

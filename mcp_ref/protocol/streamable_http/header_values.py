@@ -9,12 +9,14 @@ True
 """
 
 import re
-from typing import Iterable, List, NamedTuple, Optional, Tuple
+from typing import Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ...urls import is_token
 
 LOOPBACK: Tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
 """The names of this machine, as they stand in a URL."""
+Names = Union[Sequence[str], Callable[[], Iterable[str]]]
+"""Names of hosts, or a function that returns those of now, for names that change while a server runs."""
 
 _USUAL_PORTS = {"http": "80", "https": "443"}
 _QUALITY = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
@@ -92,37 +94,90 @@ def origin(value: str) -> Optional[Tuple[str, Authority]]:
     return scheme, found._replace(port="") if found.port == _USUAL_PORTS.get(scheme) else found
 
 
+_Row = Tuple[str, Authority]
+
+
 class Hosts:
     """The hosts that are allowed: ``example.com`` with any port, ``example.com:8000``, ``*`` for all.
 
     A name with a scheme, ``https://example.com``, is an origin as browsers send it, with the scheme's own port if it
-    names none. Raises ValueError for a malformed name.
+    names none. Raises ValueError for a malformed name, and TypeError for a text in place of a list.
+
+    ``names`` may be a function without parameters, which is called for each request that has the field: what it returns
+    is allowed from then on, and nothing else. It has to be quick. What it raises is logged, and allows nothing; a
+    malformed name among others is logged, and left out.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = list(names)
-        self._any = "*" in self.names
-        self._rows: List[Tuple[str, Authority]] = [_row(name) for name in self.names if name != "*"]
+    def __init__(self, names: Names) -> None:
+        self._now: Optional[Callable[[], Iterable[str]]] = names if callable(names) else None
+        self._read: Tuple[Tuple[str, ...], List[_Row]] = ((), [])
+        """The names as they were read last, and their rows: one tuple, which threads replace."""
+        if not callable(names):
+            given = _listing(names)
+            self._read = given, [_row(name) for name in given if name != "*"]
+
+    @property
+    def changing(self) -> bool:
+        """True if a function says for each request which names are allowed."""
+        return self._now is not None
+
+    @property
+    def names(self) -> List[str]:
+        """The names that are allowed now."""
+        return list(self._rows()[0])
 
     def allow(self, value: str) -> bool:
         """Return True if a Host field is allowed."""
-        found = authority(value)
-        return self._any or (found is not None and self._listed("", found))
+        return self._allows("", authority(value))
 
     def allow_origin(self, value: str) -> bool:
         """Return True if an Origin field is allowed."""
-        found = origin(value)
-        return self._any or (found is not None and self._listed(*found))
+        return self._allows(*(origin(value) or ("", None)))
 
-    def _listed(self, scheme: str, found: Authority) -> bool:
-        return any(
+    def _allows(self, scheme: str, found: Optional[Authority]) -> bool:
+        names, rows = self._rows()
+        return "*" in names or found is not None and any(
             (scheme, found) == (wanted, row) if wanted else row.host == found.host and row.port in ("", found.port)
-            for wanted, row in self._rows
+            for wanted, row in rows
         )
 
+    def _rows(self) -> Tuple[Tuple[str, ...], List[_Row]]:
+        """Return the names that are allowed now, and what they stand for."""
+        if self._now is None:
+            return self._read
+        try:
+            names = _listing(self._now())
+        except Exception as error:
+            _log("the function of allowed names", error)
+            return (), []
+        if names != self._read[0]:
+            rows = []
+            for name in names:
+                try:
+                    rows += [] if name == "*" else [_row(name)]
+                except ValueError as error:
+                    _log("a name that is allowed from now on", error)
+            self._read = names, rows
+        return self._read
 
-def _row(name: str) -> Tuple[str, Authority]:
+
+def _listing(names: Iterable[str]) -> Tuple[str, ...]:
+    """Return the names as a tuple. Raises TypeError for a single text, whose letters would be names."""
+    if isinstance(names, str):
+        raise TypeError("allowed names are a list such as [%r], got the text %r" % (names, names))
+    return tuple(names)
+
+
+def _log(who: str, error: Exception) -> None:
+    from ...diagnostics.usercode import log_raised
+
+    log_raised(who, error)
+
+
+def _row(name: str) -> _Row:
     """Parse an allowed name into scheme, "" for none, and authority."""
+    if not isinstance(name, str):
+        raise ValueError("%r is no host: a name is a text such as example.com" % (name,))
     found = origin(name) if "://" in name else None
     bare = authority(name) if "://" not in name else None
     if found is None and bare is None:

@@ -21,7 +21,8 @@ The HTTP engine refuses some requests before there is one to judge, in plain tex
 ======  ==============================================================================================================
 """
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ...errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from ...jsonrpc import Batch, Error, Frame, Malformed, Notification, Request, Result, shown
@@ -155,6 +156,11 @@ class Rules:
         self._origins = origins
         self._strict = strict
         self._order = order
+
+    def remembering(self) -> "Callable[..., HeaderVerdict]":
+        """Return `judge` with a memory, for a client sends the same fields each time; without one where the names that
+        are allowed may change."""
+        return self.judge if self._hosts.changing or self._origins.changing else lru_cache(maxsize=128)(self.judge)
 
     def judge(
         self, method: str, path: str, host: Optional[str], origin: Optional[str], accept: Optional[str],

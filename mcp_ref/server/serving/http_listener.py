@@ -35,7 +35,7 @@ from ...http11.message import Exchange
 from ...http11.server.server import HttpServer
 from ...methods import NAMED
 from ...options import spelt
-from ...protocol.streamable_http.header_values import LOOPBACK
+from ...protocol.streamable_http.header_values import LOOPBACK, Names
 from ...streamable.server.authenticate import Authenticate, Guard, OneToken
 from ...streamable.server.endpoint import Endpoint
 from ...threads import need, start_thread
@@ -74,8 +74,8 @@ class HttpListener:
     @spelt
     def __init__(
         self, server: "ServerInterface", address: str, *, auth: Optional[Guard] = None, token: Optional[str] = None,
-        authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
-        allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+        authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Names] = None,
+        allowed_origins: Optional[Names] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
         fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
         trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
@@ -213,8 +213,8 @@ class HttpListener:
 @spelt
 def endpoint_of(
     server: "ServerInterface", *, path: Optional[str] = PATH, auth: Optional[Guard] = None, token: Optional[str] = None,
-    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
-    allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Names] = None,
+    allowed_origins: Optional[Names] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
     json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = True, delete: bool = True,
     trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
 ) -> Endpoint:
@@ -262,7 +262,7 @@ def _attached(
 
 def _shared_options(
     server: "ServerInterface", auth: Optional[Guard], token: Optional[str], authenticate: Optional[Authenticate],
-    allowed_hosts: Optional[Sequence[str]], allowed_origins: Optional[Sequence[str]],
+    allowed_hosts: Optional[Names], allowed_origins: Optional[Names],
     trusted_proxies: Sequence[str], http: "Optional[HttpTrace]",
 ) -> Dict[str, Any]:
     """Return the arguments that both kinds of endpoint are made with."""
@@ -311,8 +311,8 @@ def _mirrored_of(server: "ServerInterface") -> "Callable[[Any], Sequence[Mirrore
 def serve_http(
     server: "ServerInterface", address: str, ready: Optional[Callable[[str], Any]] = None, *,
     auth: Optional[Guard] = None, token: Optional[str] = None,
-    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
-    allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Names] = None,
+    allowed_origins: Optional[Names] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
     json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
     fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
     trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,

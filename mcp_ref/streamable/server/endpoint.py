@@ -22,7 +22,6 @@ The revision that a session has agreed on and the transport do not depend on eac
 HTTP transport, may be agreed here, too.
 """
 
-import functools
 import threading
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 
@@ -36,7 +35,7 @@ from ...jsonrpc import Error, encode
 from ...limits import DEFAULT, Limits
 from ...methods import NAMED
 from ...protocol.streamable_http import refusals
-from ...protocol.streamable_http.header_values import LOOPBACK, Hosts
+from ...protocol.streamable_http.header_values import LOOPBACK, Hosts, Names
 from ...protocol.streamable_http.mirrored import Mirrored
 from ...protocol.streamable_http.refusals import ORDER, REFUSALS, HttpEras
 from ...revisions import REVISIONS, revision
@@ -165,8 +164,8 @@ class Endpoint:
         sessions: Union[str, SessionTable, Store] = "memory",
         limits: Limits = DEFAULT,
         json_response: Optional[bool] = None,
-        allowed_hosts: Sequence[str] = LOOPBACK,
-        allowed_origins: Sequence[str] = LOOPBACK,
+        allowed_hosts: Names = LOOPBACK,
+        allowed_origins: Names = LOOPBACK,
         authenticate: Union[Authenticate, Guard, None] = None,
         strict: bool = False,
         revisions: Sequence[str] = ALL,
@@ -214,7 +213,7 @@ class Endpoint:
         self._ways["OPTIONS"] = Preflight(self)
         self.rules = refusals.Rules(
             path, tuple(self._ways), Hosts(allowed_hosts), Hosts(allowed_origins), strict, order)
-        self._judge = functools.lru_cache(maxsize=128)(self.rules.judge)  # a client sends the same fields each time
+        self._judge = self.rules.remembering()
         self._tracked: Dict[HttpSession, None] = {}
         self._lock = threading.Lock()
 

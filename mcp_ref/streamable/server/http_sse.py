@@ -27,7 +27,7 @@ from urllib.parse import parse_qs
 from ...http11.message import Exchange, Pairs
 from ...jsonrpc import Batch, RequestId
 from ...limits import DEFAULT, Limits
-from ...protocol.streamable_http.header_values import LOOPBACK
+from ...protocol.streamable_http.header_values import LOOPBACK, Names
 from ...protocol.streamable_http.refusals import HTTP_SSE, version_fault
 from ...protocol.streamable_http.sse import encode_event
 from ...revisions import LATEST_HANDSHAKE
@@ -91,8 +91,8 @@ class SseEndpoint:
 
     def __init__(
         self, connect: Connect, *, path: str = "/sse", messages: str = "/messages", limits: Limits = DEFAULT,
-        authenticate: Union[Authenticate, Guard, None] = None, allowed_hosts: Sequence[str] = LOOPBACK,
-        allowed_origins: Sequence[str] = LOOPBACK, strict: bool = False, revisions: Sequence[str] = ALL,
+        authenticate: Union[Authenticate, Guard, None] = None, allowed_hosts: Names = LOOPBACK,
+        allowed_origins: Names = LOOPBACK, strict: bool = False, revisions: Sequence[str] = ALL,
         held: Optional[Held] = None, trusted_proxies: Sequence[str] = (),
     ) -> None:
         self.paths = (path.rstrip("/"), messages.rstrip("/"))
