@@ -5,8 +5,8 @@ The reading order:
 1. `server` has the `Server`: options, ways to serve, and the table ROUTES from a method to its route. `context` has
    the `Context` that handlers get. `interface` has the parts of both that the other modules use, as types.
 2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`,
-   `around` (hooks around every request), and for folders of files `directory` and `safefiles`; `skills` and `apps` are
-   the extensions of these names.
+   `around` (hooks around every request), `visibility` (members that only some clients see), and for folders of files
+   `directory` and `safefiles`; `skills` and `apps` are the extensions of these names.
    `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`, `docstrings`.
 3. `initialize` and `discover` introduce the server to a client; `initialize` also writes down a session for another
    process.
@@ -36,6 +36,7 @@ names                                                          use
 `Inline`, `MainThreadQueue`                                    threads that run handlers
 `SqliteStore`, `Store`                                         sessions and tasks that several processes share
 `current`                                                      the `Context`, where a function has no parameter
+`Requester`                                                    the second argument of the option ``visible``
 `access_log`, `RequestNames`                                   a line of log for each request; its id in records
 `Tasks`, `TaskStore`, `MemoryTasks`                            calls of tools whose results are fetched later
 `NoThreads`                                                    raised where Python has no threads
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from .elicitation_url import UrlElicitationRequired
     from .registry.around import RequestNames, access_log
     from .registry.caching import Cache
+    from .registry.visibility import Requester
     from .results import audio, blob, image, image_file
     from .registry.skills import BadSkill
     from .tasks.engine import Tasks
@@ -82,6 +84,7 @@ _LATE = {
     "Connection": "..peer.dispatcher", "Extension": "..peer.extension",
     "Trace": "..wiretrace", "to_file": "..wiretrace", "to_text": "..wiretrace",
     "Inline": "..peer.executors", "MainThreadQueue": "..peer.main_thread",
+    "Requester": ".registry.visibility",
     "RequestNames": ".registry.around", "access_log": ".registry.around", "current": ".context",
     "Tasks": ".tasks.engine", "TaskStore": "..stores.tasks", "MemoryTasks": "..stores.tasks",
     "SqliteStore": "..stores.sqlite", "Store": "..stores.store",
@@ -90,9 +93,9 @@ _LATE = {
 
 __all__ = [
     "Annotations", "Answer", "BadSkill", "Cache", "Connection", "Context", "Extension", "Icon", "Inline",
-    "MainThreadQueue", "MemoryTasks", "Method", "NoThreads", "RequestNames", "ResourceNotFound", "Route", "RpcError",
-    "Server", "SqliteStore", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace", "UrlElicitationRequired",
-    "access_log", "audio", "blob", "current", "image", "image_file", "to_file", "to_text",
+    "MainThreadQueue", "MemoryTasks", "Method", "NoThreads", "RequestNames", "Requester", "ResourceNotFound", "Route",
+    "RpcError", "Server", "SqliteStore", "Store", "TaskStore", "Tasks", "ToolAnnotations", "Trace",
+    "UrlElicitationRequired", "access_log", "audio", "blob", "current", "image", "image_file", "to_file", "to_text",
 ]
 
 

@@ -1,7 +1,8 @@
 """Notifications to all clients of a server: of changed lists, and by `Server.broadcast`.
 
 A notification is sent to every client that is operating, whose revision has the notification, and to which the
-capability behind it was declared; the others are skipped. The connection to a client that has stopped reading is
+capability behind it was declared; the others are skipped. Of a change of what not everybody sees those are notified who
+see it, see `mcp_ref.server.registry.visibility`. The connection to a client that has stopped reading is
 closed when ``max_outbox_bytes`` wait for it.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations  # unread, they cost nothing as the module is
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import LocalProtocolError
 from ..jsonrpc import Notification, encode
@@ -19,6 +20,7 @@ from ..peer.dispatcher import Connection
 
 if TYPE_CHECKING:
     from .interface import ChangeListeners
+    from .registry.visibility import Visible
 
 
 class Announcements:
@@ -33,7 +35,8 @@ class Announcements:
         self.listeners: Optional["ChangeListeners"] = None
         """The streams of `subscriptions/listen`; None until the first one is opened."""
         self._held = 0
-        self._changed: Set[str] = set()
+        self._changed: "Dict[str, Optional[List[Visible]]]" = {}
+        """Feature -> the functions that say who sees what has changed, None if everybody does."""
 
     def opened(self, connection: Connection) -> None:
         """Add a connection that is operating now."""
@@ -57,20 +60,27 @@ class Announcements:
         """Send a notification to every client that may be sent it and is ``wanted``; return their number."""
         return tell_all([one for one in self._open if wanted is None or wanted(one)], method, params)
 
-    def changed(self, feature: str) -> None:
-        """Announce that the list of this feature has changed: at once, or at the end of `once`."""
+    def changed(self, feature: str, visible: "Optional[Visible]" = None) -> None:
+        """Announce that the list of this feature has changed: at once, or at the end of `once`.
+
+        ``visible``: the function that says who sees what has changed; None: everybody does.
+        """
         if not self._open and not self.listeners:
             return
         with self._lock:
             if self._held:
-                self._changed.add(feature)
+                found = self._changed.setdefault(feature, [])
+                if visible is None or found is None:
+                    self._changed[feature] = None
+                else:
+                    found.append(visible)
                 return
-        self._announce(feature)
+        self._announce(feature, None if visible is None else [visible])
 
-    def _announce(self, feature: str) -> None:
-        self.broadcast(LIST_CHANGED[feature])
+    def _announce(self, feature: str, visibles: "Optional[List[Visible]]") -> None:
+        tell_all(those_who_see(self._open, visibles), LIST_CHANGED[feature])
         if self.listeners:
-            self.listeners.changed(feature)
+            self.listeners.changed(feature, visibles)
 
     @contextmanager
     def once(self) -> Iterator[None]:
@@ -80,14 +90,24 @@ class Announcements:
         try:
             yield
         finally:
-            changed: Set[str] = set()
+            changed: "Dict[str, Optional[List[Visible]]]" = {}
             with self._lock:
                 self._held -= 1
                 if not self._held:
-                    changed, self._changed = self._changed, set()
+                    changed, self._changed = self._changed, {}
             for feature in LIST_CHANGED:
                 if feature in changed:
-                    self._announce(feature)
+                    self._announce(feature, changed[feature])
+
+
+def those_who_see(connections: Sequence[Connection], visibles: "Optional[Sequence[Visible]]") -> Sequence[Connection]:
+    """Return the connections of sessions to whose clients any of these functions shows its member; None: all of them.
+    """
+    if visibles is None:
+        return connections
+    from .registry.visibility import requester_in, shown_by
+
+    return [connection for connection in connections if shown_by(visibles, requester_in(connection))]
 
 
 def tell_all(connections: Sequence[Connection], method: str, params: Optional[Dict[str, Any]] = None) -> int:

@@ -173,7 +173,7 @@ class Completions:
 
     def _complete(self, context: Context, asked: CompleteRequestParams, arguments: Dict[str, str]) -> Any:
         """Return the values for the argument: of its function, or of its annotation; [] if it has neither."""
-        target = self._find(asked.ref, context.connection.limits.max_uri_length)
+        target = self._find(asked.ref, context)
         name, typed = asked.argument.name, asked.argument.value
         for path, one in [("params.argument.name", name)] + [("params.context.arguments", one) for one in arguments]:
             if one not in target.arguments:
@@ -188,42 +188,44 @@ class Completions:
             return []
         return list(choices) if target.chosen else ranked(choices, typed)
 
-    def _find(self, ref: Any, max_uri_length: int) -> _Target:
+    def _find(self, ref: Any, context: Context) -> _Target:
         """Return what a reference stands for; `RpcError` -32602 for an unknown one
         [2025-03-26.. server/utilities/completion §Error Handling] SHOULD."""
         if isinstance(ref, PromptReference):
-            prompt = self._prompt(ref.name)
+            prompt = self._prompt(ref.name, context)
             if prompt is None:
                 raise RpcError(INVALID_PARAMS, "Unknown prompt: %s" % shown(ref.name))
             return prompt
-        template = self._template(ref.uri) or self._resource(ref.uri, max_uri_length)
+        template = self._template(ref.uri, context) or self._resource(ref.uri, context)
         if template is None:
             raise RpcError(INVALID_PARAMS, "Unknown resource template: %s" % shown(ref.uri))
         return template
 
     # What there is to complete
 
-    def _prompt(self, name: str) -> Optional[_Target]:
-        found = self._server.prompts.listing.get(name) if self._server.has_feature("prompts") else None
+    def _prompt(self, name: str, context: Optional[Context] = None) -> Optional[_Target]:
+        found = self._server.prompts.listing.find(name, context) if self._server.has_feature("prompts") else None
         if found is None:
             return None
         arguments = [argument.name for argument in found.describe().arguments or ()]
         return _Target("ref/prompt", name, arguments, lambda argument, typed: found.signature.choices(argument))
 
-    def _template(self, template: str) -> Optional[_Target]:
-        found = self._server.resources.templates.get(template) if self._server.has_feature("resources") else None
+    def _template(self, template: str, context: Optional[Context] = None) -> Optional[_Target]:
+        if not self._server.has_feature("resources"):
+            return None
+        found = self._server.resources.templates.find(template, context)
         if found is None:
             return None
         return _Target("ref/resource", template, found.variables, found.choices, found.chosen)
 
-    def _resource(self, uri: str, max_length: int) -> Optional[_Target]:
+    def _resource(self, uri: str, context: Context) -> Optional[_Target]:
         """Return the template that matches a URI; a registered resource is a target without variables."""
         if not self._server.has_feature("resources"):
             return None
-        if self._server.resources.listing.get(uri) is not None:
+        if self._server.resources.listing.find(uri, context) is not None:
             return _Target("ref/resource", uri, [], lambda argument, typed: None)
-        if fault(uri, max_length) is None:
-            for found in self._server.resources.templates.values():
+        if fault(uri, context.connection.limits.max_uri_length) is None:
+            for found in self._server.resources.templates.seen(context):
                 if found.covers(uri):
                     return self._template(found.describe().uri_template)
         return None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..messages.sampling import CreateMessageResult, ModelPreferences, ToolChoice
     from ..messages.tools import Tool
     from .elicitation import Answer
+    from .registry.visibility import Requester
     from .replay import Rounds
     from .sampling import Said, Toolbox
 
@@ -62,6 +63,16 @@ class Context(RequestContext):
     def lifespan(self) -> Any:
         """The value that the server's ``lifespan`` has yielded; see `mcp_ref.server.serving.lifespan`."""
         return self.connection.role.lifespan  # type: ignore[attr-defined]
+
+    @property
+    def requester(self) -> "Requester":
+        """The sender of the request, as far as the transport knows: header fields, query, session.
+
+        See `mcp_ref.server.registry.visibility`.
+        """
+        from .registry.visibility import requester_of
+
+        return requester_of(self)
 
     @spelt
     def ask(

@@ -39,7 +39,7 @@ from ..errors import (
 from ..jsonrpc import shown
 from ..jsontext import JsonError
 from ..methods import CALL_TOOL, COMPLETE, GET_PROMPT, READ_RESOURCE, ROOTS_CHANGED, SET_LOG_LEVEL
-from ..peer.context import named, report
+from ..peer.context import HANDLED, named, report
 from ..revisions import Revision
 from .results import BadResult
 
@@ -79,9 +79,9 @@ def _registered(server: "ServerInterface", method: str, params: Dict[str, Any]) 
 def _resource(server: "ServerInterface", uri: str) -> str:
     """Return the URI or the template with which the resource was registered, as text; "" if there is none."""
     resources: Any = server.resources
-    if resources.listing.get(uri) is not None:
+    if resources.listing.find(uri, HANDLED.get()) is not None:
         return "resource %r" % uri
-    found = resources.find(uri, server.limits.max_uri_length)
+    found = resources.find(uri, server.limits.max_uri_length, HANDLED.get())
     if found is None:
         return ""
     described = found[0].describe()

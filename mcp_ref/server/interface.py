@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..wiretrace import Trace
     from .hints.signature import LazyValidator, Signature
     from .registry.caching import Cache
+    from .registry.visibility import Visible
 
 
 class Features(Protocol):
@@ -182,5 +183,6 @@ class ChangeListeners(Protocol):
 
     def __len__(self) -> int: ...
 
-    def changed(self, feature: str) -> int:
-        """Tell the streams that asked for it that the list of this feature has changed; return their number."""
+    def changed(self, feature: str, visibles: "Optional[Sequence[Visible]]" = None) -> int:
+        """Tell the streams that asked for it, and whose clients see it, that the list of this feature has changed;
+        return their number."""

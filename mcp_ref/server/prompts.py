@@ -29,19 +29,22 @@ from ..options import spelt
 from ..peer.context import Context, Route, params_reader
 from ..revisions import Revision
 from .hints.signature import BindError, LazyValidator, Signature
-from .registry.checks import Paging, check_texts, name_of
+from .registry.checks import Paging, check_texts, name_of, visible_of
 from .registry.listing import Listing
 from .results import check_asking, checked_block, content_of
 
 if TYPE_CHECKING:
     from .registry.caching import Cache
+    from .registry.visibility import Visible
 
 
 class RegisteredPrompt:
     """A function that is a prompt, and its message for `prompts/list`."""
 
-    def __init__(self, prompt: Prompt, signature: Signature) -> None:
+    def __init__(self, prompt: Prompt, signature: Signature, visible: "Optional[Visible]" = None) -> None:
         self.prompt = prompt
+        self.visible = visible
+        """The function that says who sees it; None: everybody."""
         self.signature = signature
         self._inputs = LazyValidator(lambda: signature.input_schema)
         self._also_required = [argument.name for argument in prompt.arguments or () if argument.required]
@@ -104,7 +107,8 @@ class Prompts:
     """The prompts of one server."""
 
     def __init__(
-        self, paging: Paging, changed: Optional[Callable[[], None]] = None, cache: "Optional[Cache]" = None
+        self, paging: Paging, changed: "Optional[Callable[[Optional[Visible]], None]]" = None,
+        cache: "Optional[Cache]" = None,
     ) -> None:
         self.listing: Listing[RegisteredPrompt] = Listing(
             "prompt", ListPromptsResult, "prompts", RegisteredPrompt.describe, paging, changed, cache
@@ -123,12 +127,13 @@ class Prompts:
         arguments: Optional[List[PromptArgument]] = None,
         icons: Optional[List[Icon]] = None,
         meta: Optional[Dict[str, Any]] = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> RegisteredPrompt:
         """Register a function; see `Server.prompt`."""
         name = name_of("prompt", function, name)
         check_texts("prompt %s" % (name,), name=name, title=title, description=description)
         prompt = Prompt(name, title, description, arguments, icons, meta)
-        registered = RegisteredPrompt(prompt, Signature(function))
+        registered = RegisteredPrompt(prompt, Signature(function), visible_of("prompt %s" % name, visible))
         registered.check()
         self.listing.add(name, registered)
         return registered
@@ -152,7 +157,7 @@ class Prompts:
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             wanted = read(params)
-            prompt = self.listing.get(wanted.name)
+            prompt = self.listing.find(wanted.name, context)
             if prompt is None:
                 raise RpcError(INVALID_PARAMS, "Unknown prompt: %s" % shown(wanted.name))
             return write(prompt.get(context, wanted.arguments or {}))

@@ -39,13 +39,14 @@ from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template
 from .hints.signature import BindError, LazyValidator, Signature
-from .registry.checks import Paging, check_cache, check_texts
-from .registry.listing import Listing
+from .registry.checks import Paging, check_cache, check_texts, visible_of
+from .registry.listing import Listing, seen_of
 from .results import check_asking, checked_contents, contents_of
 
 if TYPE_CHECKING:
     from .registry.caching import Cache
     from .registry.directory import Directory
+    from .registry.visibility import Visible
 
 
 class RegisteredResource:
@@ -56,9 +57,11 @@ class RegisteredResource:
 
     def __init__(
         self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate],
-        cache: "Optional[Cache]" = None,
+        cache: "Optional[Cache]" = None, visible: "Optional[Visible]" = None,
     ) -> None:
         self.description = description
+        self.visible = visible
+        """The function that says who sees it; None: everybody."""
         self.cache = cache
         """The caching hint of this resource; None for the one of the server."""
         self.signature = Signature(function)
@@ -123,7 +126,7 @@ class Resources:
     """
 
     def __init__(
-        self, paging: Paging, changed: Optional[Callable[[], None]] = None,
+        self, paging: Paging, changed: "Optional[Callable[[Optional[Visible]], None]]" = None,
         caches: "Optional[Mapping[str, Cache]]" = None,
     ) -> None:
         caches = caches or {}
@@ -157,6 +160,7 @@ class Resources:
         icons: Optional[List[Icon]] = None,
         meta: Optional[Dict[str, Any]] = None,
         cache: "Optional[Cache]" = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> RegisteredResource:
         """Register a function; see `Server.resource`.
 
@@ -167,13 +171,13 @@ class Resources:
         check_cache(where, cache)
         check_texts(where, name=name, title=title, description=description)
         _check_item(where, mime_type, size, annotations, icons, meta)
-        name = name or _name_of(function) or uri
+        name, shown = name or _name_of(function) or uri, visible_of(where, visible)
         if "{" in uri or "}" in uri:
             template = ResourceTemplate(uri, name, title, description, mime_type, icons, annotations, meta)
-            return self._add_template(RegisteredResource(function, template, cache), uri)
+            return self._add_template(RegisteredResource(function, template, cache, shown), uri)
         _check_registered(uri, uri)
         resource = Resource(uri, name, title, description, mime_type, size, icons, annotations, meta)
-        registered = RegisteredResource(function, resource, cache)
+        registered = RegisteredResource(function, resource, cache, shown)
         _check_parameters(registered.signature, [], uri)
         self.listing.add(uri, registered)
         return registered
@@ -191,6 +195,7 @@ class Resources:
         description: Optional[str] = None, mime_type: Optional[str] = None, size: Optional[int] = None,
         annotations: Optional[Annotations] = None, icons: Optional[List[Icon]] = None,
         meta: Optional[Dict[str, Any]] = None, cache: "Optional[Cache]" = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> RegisteredResource:
         """Register fixed contents: str, bytes or a JSON value; options as for `add`.
 
@@ -202,7 +207,7 @@ class Resources:
             size = len(value.encode("utf-8") if isinstance(value, str) else value)
         return self.add(
             lambda: value, uri, name=name, title=title, description=description, mime_type=mime_type, size=size,
-            annotations=annotations, icons=icons, meta=meta, cache=cache,
+            annotations=annotations, icons=icons, meta=meta, cache=cache, visible=visible,
         )
 
     def add_directory(self, directory: "Directory") -> None:
@@ -218,15 +223,16 @@ class Resources:
                 raise ValueError("there is a directory %r already, and %r overlaps it: a file would be in the list "
                                  "twice; serve one of them with listed=False" % (other, directory.uri))
         self._directories = {**self._directories, directory.uri: directory}
-        self._announce()
+        self._announce(directory)
 
     def remove(self, uri: str) -> None:
         """Remove the resource, the template or the directory of this URI. Raises KeyError if there is none."""
         if self.listing.get(uri) is not None:
             self.listing.remove(uri)
         elif uri in self._directories:
+            directory = self._directories[uri]
             self._directories = {key: kept for key, kept in self._directories.items() if key != uri}
-            self._announce()
+            self._announce(directory)
         else:
             self.templates.remove(uri)
 
@@ -234,9 +240,9 @@ class Resources:
         """Return True if any variable of a template has a list of values; see `mcp_ref.server.completion`."""
         return any(item.choices(name, "") is not None for item in self.templates.values() for name in item.variables)
 
-    def _announce(self) -> None:
+    def _announce(self, directory: "Directory") -> None:
         if self._changed is not None:
-            self._changed()
+            self._changed(directory.visible)
 
     # List
 
@@ -250,7 +256,8 @@ class Resources:
             from .registry.directory import page
 
             uris = sorted(self._directories) if self._paging.by_name else self._directories
-            return page(self.listing, [self._directories[uri] for uri in uris], self._paging.size, revision, params)
+            directories = [self._directories[uri] for uri in uris]
+            return page(self.listing, directories, self._paging.size, revision, params, context)
 
         return Route(answer)
 
@@ -264,7 +271,7 @@ class Resources:
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             uri = read(params).uri
-            found = self.find(uri, context.connection.limits.max_uri_length)
+            found = self.find(uri, context.connection.limits.max_uri_length, context)
             if found is None:
                 raise not_found(uri, revision)
             item, keywords = found
@@ -272,39 +279,60 @@ class Resources:
                 result = item.read(context, uri, keywords)
             except ResourceNotFound:
                 raise not_found(uri, revision) from None
-            return write(result if hint is None else hint(result, item.cache or self._cache, context.request.params))
+            if hint is not None:
+                private = item.visible is not None
+                result = hint(result, item.cache or self._cache, context.request.params, private)
+            return write(result)
 
         return Route(answer)
 
     def find(
-        self, uri: str, max_length: int
+        self, uri: str, max_length: int, context: Optional[Context]
     ) -> "Optional[Tuple[Union[RegisteredResource, Directory], Dict[str, Any]]]":
         """Return the item that reads this URI and the keyword arguments of its function; None for an unknown URI.
 
+        ``context``: of the request, so that what its sender does not see is not found; None: everything is.
+
         Raises `RpcError` -32602 for a text that is no URI [.. server/resources §Security Considerations] MUST.
         """
-        fixed = self.listing.get(uri)
+        fixed = self.listing.find(uri, context)
         if fixed is not None:
             return fixed, {}  # checked when it was registered
         check_uri(uri, max_length)
-        for item in self._patterns():
+        for item in self._patterns(context):
             keywords = item.match(uri)
             if keywords is not None:
                 return item, keywords
         return None
 
-    def covers(self, uri: str, max_length: int) -> bool:
-        """Return True if a resource, a template or a directory stands for this URI. Runs no code of the author's.
-
-        Raises as `find`.
+    def covers(self, uri: str, max_length: int, context: Context) -> bool:
+        """Return True if a resource, a template or a directory that the sender of this request sees stands for this
+        URI. Runs no code of the author's but ``visible``. Raises as `find`.
         """
-        if self.listing.get(uri) is not None:
+        if self.listing.find(uri, context) is not None:
             return True
         check_uri(uri, max_length)
-        return any(item.covers(uri) for item in self._patterns())
+        return any(item.covers(uri) for item in self._patterns(context))
 
-    def _patterns(self) -> "List[Union[RegisteredResource, Directory]]":
-        return [*self.templates.values(), *self._directories.values()]
+    def _patterns(self, context: Optional[Context]) -> "List[Union[RegisteredResource, Directory]]":
+        return [*self.templates.seen(context), *seen_of(list(self._directories.values()), context)]
+
+    @property
+    def hideable(self) -> bool:
+        """True if not everybody sees everything."""
+        return bool(self.listing.hideable or self.templates.hideable or any(
+            directory.visible is not None for directory in self._directories.values()))
+
+    def seen_by(self, uri: str) -> "Optional[List[Visible]]":
+        """Return the functions that say who sees what stands for a URI; None if everybody does, or nothing stands for
+        it."""
+        if not self.hideable:
+            return None
+        fixed = self.listing.get(uri)
+        found = [] if fixed is None else [fixed.visible]
+        found += [item.visible for item in self._patterns(None) if item.covers(uri)]
+        visibles = [visible for visible in found if visible is not None]
+        return visibles if visibles and len(visibles) == len(found) else None
 
 
 # -- Errors ------------------------------------------------------------------------------------

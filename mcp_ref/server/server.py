@@ -14,7 +14,7 @@ from typing import (
 from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, LocalProtocolError, RpcError
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
-from ..methods import ROOTS_CHANGED, is_vendor, lookup
+from ..methods import LIST_CHANGED, ROOTS_CHANGED, is_vendor, lookup
 from ..options import refuse, spelt
 from ..peer.context import Route, RequestTally
 from ..peer.dispatcher import Connection
@@ -24,7 +24,7 @@ from ..revisions import Revision
 from ..transports.base import Transport
 from .announcements import Announcements
 from .context import Context
-from .registry.checks import check_introduction, check_texts, paging_of
+from .registry.checks import check_introduction, check_texts, paging_of, visible_of
 from .registry.registration import Registration
 
 if TYPE_CHECKING:
@@ -216,8 +216,27 @@ class Server(Registration):
             wrong = fault(uri, DEFAULT.max_uri_length)
             if wrong is not None:
                 raise ValueError("%r is not the URI of a resource: %s" % (uri, wrong))
+        if notified:
+            seen_by = self.resources.seen_by(uri) if self.has_feature("resources") else None
         for feature in notified:
-            feature.updated(uri)
+            feature.updated(uri, seen_by)
+
+    @spelt
+    def lists_changed(self, *features: str, visible: Optional[Callable[..., Any]] = None) -> None:
+        """Notify clients that they see other members of these lists than before: "tools", "resources", "prompts".
+
+        Without ``features`` of all three. For what an option ``visible`` of a member depends on, such as a role that
+        was given or taken away; registering and removing is announced without this. ``visible``: a function like those,
+        which says whom to notify; None: every client. See `mcp_ref.server.registry.visibility`. Raises ValueError for
+        another name.
+        """
+        for feature in features:
+            if feature not in LIST_CHANGED:
+                raise ValueError("%.80r is no list: name some of %s" % (feature, ", ".join(LIST_CHANGED)))
+        shown = visible_of("lists_changed", visible)
+        for feature in features or tuple(LIST_CHANGED):
+            if self.has_feature(feature):
+                self._announcements.changed(feature, shown)
 
     @spelt
     def log(self, level: str, data: Any, logger: Optional[str] = None) -> int:

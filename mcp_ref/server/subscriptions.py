@@ -37,7 +37,7 @@ that the notification names.
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple, TypeVar
 
 from ..codec import encode
 from ..errors import INTERNAL_ERROR, RpcError
@@ -53,11 +53,12 @@ from ..protocol.envelope import SUBSCRIPTION
 from ..protocol.uris import containers, fault
 from ..revisions import Revision
 from ..transports.held import peer_of
-from .announcements import tell, tell_all
+from .announcements import tell, tell_all, those_who_see
 from .resources import check_uri, not_found
 
 if TYPE_CHECKING:
     from .interface import ServerInterface
+    from .registry.visibility import Visible
 
 FILTERS: Dict[str, str] = {feature: feature + "_list_changed" for feature in LIST_CHANGED}
 """Feature -> the attribute of `SubscriptionFilter` by which a client asks for changes of its list."""
@@ -116,17 +117,18 @@ class Subscriptions:
     # Act
 
     def subscribe_route(self, server: "ServerInterface", revision: Revision) -> Route:
-        """Return the route of `resources/subscribe`. It runs on the reader: it is quick and calls no author's code."""
+        """Return the route of `resources/subscribe`. It runs on the reader, for it is quick and calls no author's code,
+        unless a function of the author's says who sees what."""
         read = params_reader(SubscribeRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             uri, limits = read(params).uri, context.connection.limits
-            if not server.resources.covers(uri, limits.max_uri_length):
+            if not server.resources.covers(uri, limits.max_uri_length, context):
                 raise not_found(uri, revision)
             self.add(context.connection, uri, limits.max_subscriptions)
             return {}
 
-        return Route(answer, inline=True)
+        return Route(answer, inline=not server.resources.hideable)
 
     def unsubscribe_route(self, server: "ServerInterface", revision: Revision) -> Route:
         """Return the route of `resources/unsubscribe`, which runs on the reader, too."""
@@ -195,12 +197,13 @@ class Subscriptions:
 
     # Change notification
 
-    def updated(self, uri: str) -> int:
+    def updated(self, uri: str, visibles: "Optional[Sequence[Visible]]" = None) -> int:
         """Notify the subscribers of this URI, and of the containers it lies in, of a change; return their number.
 
-        Each gets one notification [..2025-11-25 server/resources §Subscriptions].
+        Each gets one notification [..2025-11-25 server/resources §Subscriptions]. ``visibles``: the functions that say
+        who sees what stands for the URI; None: everybody does.
         """
-        return tell_all(self.of(uri), RESOURCE_UPDATED, {"uri": uri})
+        return tell_all(those_who_see(self.of(uri), visibles), RESOURCE_UPDATED, {"uri": uri})
 
     def has(self, connection: Connection, uri: str) -> bool:
         """Return True if this client has subscribed to this URI."""
@@ -300,7 +303,8 @@ class Listeners:
     # Open
 
     def route(self, revision: Revision) -> Route:
-        """Return the route of `subscriptions/listen`. It runs on the reader: it is quick and calls no author's code."""
+        """Return the route of `subscriptions/listen`. It runs on the reader, for it is quick and calls no author's
+        code, unless a function of the author's says who sees what."""
         read = params_reader(SubscriptionsListenRequestParams, revision)
 
         def listen(context: Context, params: Dict[str, Any]) -> None:
@@ -319,7 +323,8 @@ class Listeners:
                 self._remove(listener)
                 raise
 
-        return Route(listen, inline=True, deferred=True)
+        hideable = self._server.has_feature("resources") and self._server.resources.hideable
+        return Route(listen, inline=not hideable, deferred=True)
 
     def _agree(self, context: Context, asked: SubscriptionFilter) -> SubscriptionFilter:
         """Return the part of a filter that this server can serve."""
@@ -341,7 +346,7 @@ class Listeners:
             covers = self._server.resources.covers
             agreed.resource_subscriptions = [
                 uri for uri in dict.fromkeys(asked.resource_subscriptions)
-                if fault(uri, limits.max_uri_length) is None and covers(uri, limits.max_uri_length)]
+                if fault(uri, limits.max_uri_length) is None and covers(uri, limits.max_uri_length, context)]
         return agreed
 
     def _add(self, listener: Listener, connection: Connection) -> None:
@@ -361,27 +366,39 @@ class Listeners:
 
     # Tell
 
-    def changed(self, feature: str) -> int:
-        """Notify the streams that asked for it that the list of this feature has changed; return their number."""
-        return self._tell(list(self._by_feature[feature]), LIST_CHANGED[feature])
+    # ``visibles``: the functions that say who sees what a notification is about; None: everybody does.
 
-    def updated(self, uri: str) -> int:
+    def changed(self, feature: str, visibles: "Optional[Sequence[Visible]]" = None) -> int:
+        """Notify the streams that asked for it that the list of this feature has changed; return their number."""
+        return self._tell(list(self._by_feature[feature]), LIST_CHANGED[feature], None, visibles)
+
+    def updated(self, uri: str, visibles: "Optional[Sequence[Visible]]" = None) -> int:
         """Notify the streams that asked for this URI, or for a container of it, of a change; return their number."""
         with self._lock:
             found = self._by_uri.of(uri)
-        return self._tell(found, RESOURCE_UPDATED, {"uri": uri})
+        return self._tell(found, RESOURCE_UPDATED, {"uri": uri}, visibles)
 
-    def tell(self, member: str, text: str, method: str, params: Dict[str, Any]) -> int:
+    def tell(
+        self, member: str, text: str, method: str, params: Dict[str, Any],
+        visibles: "Optional[Sequence[Visible]]" = None,
+    ) -> int:
         """Notify the streams that asked for this text by a member of an extension; return their number."""
         with self._lock:
             found = list(self._by_text.get((member, text), ()))
-        return self._tell(found, method, params)
+        return self._tell(found, method, params, visibles)
 
     def has(self, member: str, text: str) -> bool:
         """Return True if a stream asked for this text by a member of an extension."""
         return (member, text) in self._by_text
 
-    def _tell(self, listeners: List[Listener], method: str, params: Optional[Dict[str, Any]] = None) -> int:
+    def _tell(
+        self, listeners: List[Listener], method: str, params: Optional[Dict[str, Any]],
+        visibles: "Optional[Sequence[Visible]]",
+    ) -> int:
+        if visibles is not None:
+            from .registry.visibility import requester_of, shown_by
+
+            listeners = [each for each in listeners if shown_by(visibles, requester_of(each.context))]
         for listener in listeners:
             listener.tell(method, params)
         return len(listeners)

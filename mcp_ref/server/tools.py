@@ -47,13 +47,16 @@ from ..peer.context import Context, Route, params_reader
 from ..revisions import Revision
 from .hints.signature import BindError, LazyValidator, Signature, Unresolved
 from .hints.values import coerce
-from .registry.checks import Paging, check_odd_name, check_texts, check_tool, name_of, tool_name_fault
+from .registry.checks import (
+    Paging, check_odd_name, check_texts, check_tool, name_of, tool_name_fault, visible_of,
+)
 from .registry.listing import Listing
 from .results import BadResult, check_asking, result_of
 
 if TYPE_CHECKING:
     from ..protocol.streamable_http.mirrored import Mirrored
     from .registry.caching import Cache
+    from .registry.visibility import Visible
 
 LIMIT = "max_tool_calls_per_second"
 TaskSupport = Union[str, Callable[..., bool]]
@@ -65,7 +68,8 @@ class RegisteredTool:
 
     ``explicit_input`` and ``explicit_output`` are schemas that the author wrote; None: the signature makes them.
     ``described`` are the other members of its `Tool` message by attribute: title, icons and so on.
-    ``rate``: calls per second, of all clients together; None: no limit. ``task``: see `TaskSupport`.
+    ``rate``: calls per second, of all clients together; None: no limit. ``task``: see `TaskSupport`. ``visible``: the
+    function that says who sees it; None: everybody.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class RegisteredTool:
         rate: Optional[float],
         described: Dict[str, Any],
         task: TaskSupport = "forbidden",
+        visible: "Optional[Visible]" = None,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -85,6 +90,7 @@ class RegisteredTool:
         self.described = described
         self.rate = None if rate is None else Rate(rate)
         self.task = task
+        self.visible = visible
         self.mirrored: Optional[Sequence[Mirrored]] = None
         """The arguments that are repeated in header fields (HTTP); None until `find_mirrored` has succeeded."""
         self.inputs = LazyValidator(lambda: self.input_schema)
@@ -152,7 +158,7 @@ class Tools:
     """The tools of one server."""
 
     def __init__(
-        self, lenient: bool, paging: Paging, changed: Optional[Callable[[], None]] = None,
+        self, lenient: bool, paging: Paging, changed: "Optional[Callable[[Optional[Visible]], None]]" = None,
         cache: "Optional[Cache]" = None,
     ) -> None:
         self._lenient = lenient
@@ -180,6 +186,7 @@ class Tools:
         meta: Optional[Dict[str, Any]] = None,
         rate: Optional[float] = None,
         task: TaskSupport = "forbidden",
+        visible: Optional[Callable[..., Any]] = None,
     ) -> RegisteredTool:
         """Register a function; see `Server.tool`."""
         name = name_of("tool", function, name)
@@ -197,7 +204,8 @@ class Tools:
                 text = 'tool %s: task is "forbidden", "optional", "required" or a function, not %.80r'
                 raise ValueError(text % (name, task))
             described["execution"] = ToolExecution("optional" if callable(task) else task)  # type: ignore[arg-type]
-        tool = RegisteredTool(name, signature, input_schema, output_schema, rate, described, task)
+        tool = RegisteredTool(name, signature, input_schema, output_schema, rate, described, task,
+                              visible_of("tool %s" % name, visible))
         odd = tool_name_fault(name)
         if odd or any(each is not None for each in (input_schema, output_schema, annotations, icons, meta)):
             check_tool(tool)
@@ -269,13 +277,21 @@ class Tools:
             self.counters.add("tool errors")
         return _error_result(failed_tool(context, who, error))
 
-    def mirrored(self, name: Any) -> "Sequence[Mirrored]":
-        """Return the arguments of a tool that are repeated in header fields; () for a name that is no tool's.
+    def mirrored(self, name: Any, principal: Any = None, request: Any = None) -> "Sequence[Mirrored]":
+        """Return the arguments of a tool that are repeated in header fields; () for a name that is no tool's, or that
+        of a tool which this principal does not see.
 
-        ``name`` is ``params.name`` as a client sent it, before it was validated.
+        ``name`` is ``params.name`` as a client sent it by this HTTP request, before it was validated.
         """
         tool = self.listing.get(name) if type(name) is str else None
-        return tool.mirrored or () if tool is not None else ()
+        if tool is None or not tool.mirrored:
+            return ()
+        if tool.visible is not None:
+            from .registry.visibility import Requester
+
+            if not tool.visible.shows(Requester(principal, None, request)):
+                return ()
+        return tool.mirrored
 
     def _admit(self, context: Context, name: str) -> RegisteredTool:
         """Return the tool of this name, if the rates allow a call now [.. server/tools §Security Considerations] MUST.
@@ -285,7 +301,7 @@ class Tools:
         per_client = context.rate(LIMIT)
         if not per_client.take():
             raise _too_many(context, "of this client, which may make %g a second (%s)" % (per_client.per_second, LIMIT))
-        tool = self.listing.get(name)
+        tool = self.listing.find(name, context)
         if tool is None:
             raise RpcError(INVALID_PARAMS, "Unknown tool: %s" % shown(name))
         if tool.rate is not None and not tool.rate.take():

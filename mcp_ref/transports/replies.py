@@ -51,6 +51,10 @@ class ReplyTransport(Transport):
         """
         return False
 
+    def request_of(self, about: RequestId) -> Any:
+        """Return the HTTP request by which the peer's request of this key came; None if it is not there any more."""
+        return None
+
     def is_heard(self) -> bool:
         """Return True if the peer has a stream open on which a message that belongs to no request would come now."""
         return False

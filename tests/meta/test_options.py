@@ -41,6 +41,7 @@ FREE = {
 }
 """Functions that take any keyword, each with the reason."""
 NOT_CALLED_BY_USERS = {"mcp_ref.Context": "made for each request", "mcp_ref.server.Context": "made for each request",
+                       "mcp_ref.server.Requester": "made for each request",
                        "mcp_ref.client.Context": "made for each request",
                        "mcp_ref.client.RequestFuture": "made by submit_*",
                        "mcp_ref.server.Answer": "made by ctx.elicit",

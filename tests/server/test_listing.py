@@ -46,7 +46,7 @@ def filled(*names, **options):
 
 def test_each_change_is_told_once_after_it_was_made():
     seen = []
-    made = listing(changed=lambda: seen.append(page(made)[0]))
+    made = listing(changed=lambda visible: seen.append(page(made)[0]))
     made.add("a", "a")
     made.add("b", "b")
     made.remove("a")

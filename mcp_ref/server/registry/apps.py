@@ -30,7 +30,7 @@ resources have no `_meta`, so that clients of these revisions are as those witho
 import json
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Mapping, Optional, Sequence
 
 from ...jsonrpc import Encoded
 from ...jsontext import dumps
@@ -100,7 +100,7 @@ class Apps(Extension):
 
     def _media_type(self, uri: str) -> Optional[str]:
         """Return the media type that a resource has in its list, "" for one without; None if there is no resource."""
-        found = self._server.resources.find(uri, DEFAULT.max_uri_length)
+        found = self._server.resources.find(uri, DEFAULT.max_uri_length, None)
         description = None if found is None else found[0].description
         return None if found is None else getattr(description, "mime_type", None) or ""
 
@@ -192,6 +192,7 @@ def add_page(
     server: "RegistrationInterface", uri: str, html: str, name: Optional[str], title: Optional[str],
     description: Optional[str], csp: Optional[Mapping[str, Sequence[str]]], permissions: Sequence[str],
     domain: Optional[str], prefers_border: Optional[bool], cache: "Optional[Cache]",
+    visible: Optional[Callable[..., Any]] = None,
 ) -> None:
     """Register a page as a resource; options as `Server.app` has them."""
     _checked_uri("uri", uri)
@@ -217,7 +218,8 @@ def add_page(
     meta = {"ui": ui} if ui else None
     server.resources.add_fixed(
         TextResourceContents(uri, html, MEDIA_TYPE, meta), uri, name=name, title=title, description=description,
-        mime_type=MEDIA_TYPE, size=len(html.encode("utf-8")), meta=meta, cache=cache)
+        mime_type=MEDIA_TYPE, size=len(html.encode("utf-8")), meta=meta, cache=cache,
+        visible=visible)
     _declare(server)
 
 

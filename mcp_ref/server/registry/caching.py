@@ -21,6 +21,7 @@ A public answer may be given to anybody, also by a server that authenticates cli
 [2026-07-28 server/utilities/caching §Security Considerations] MUST NOT.
 """
 
+from copy import copy
 from typing import Any, Dict, Mapping, Optional, Union
 
 from ...messages.resources import ReadResourceResult
@@ -90,12 +91,23 @@ def check_own(result: ReadResourceResult) -> None:
 
 
 def hinted(
-    result: ReadResourceResult, cache: Optional[Cache], asked: Optional[Mapping[str, Any]]
+    result: ReadResourceResult, cache: Optional[Cache], asked: Optional[Mapping[str, Any]], private: bool = False
 ) -> ReadResourceResult:
     """Return the result of a read with the hints that hold for it. ``asked``: the params of the request as it came.
+    ``private``: not everybody may read it, so that it is not shared.
 
     Hints that an author wrote into the result stay, unless the result depends on answers of the user.
     """
+    made = _hinted(result, cache, asked)
+    if private and made.cache_scope != PRIVATE:
+        made = copy(made)
+        made.cache_scope = "private"
+    return made
+
+
+def _hinted(
+    result: ReadResourceResult, cache: Optional[Cache], asked: Optional[Mapping[str, Any]]
+) -> ReadResourceResult:
     depends = asked is not None and not DEPENDING.isdisjoint(asked)
     own = (result.ttl_ms, result.cache_scope) != (0, PRIVATE)
     if not (depends and own) and (depends or own or cache is None):

@@ -20,6 +20,7 @@ from ...revisions import LATEST_HANDSHAKE
 if TYPE_CHECKING:
     from ...messages.base import Icon
     from ..interface import ToolInterface
+    from .visibility import Visible
 
 TOOL_NAMES = "2025-11-25.. server/tools §Tool Names"
 """The section that has the rule of names."""
@@ -89,6 +90,15 @@ def check_cache(where: str, cache: Any) -> None:
         from .caching import check_hint
 
         check_hint(where, cache)
+
+
+def visible_of(where: str, function: Optional[Callable[..., Any]]) -> "Optional[Visible]":
+    """Return what the option ``visible`` of a member says, None if everybody sees the member. Raises as `Visible`."""
+    if function is None:
+        return None
+    from .visibility import Visible
+
+    return Visible(where, function)
 
 
 def check_introduction(website_url: Optional[str], icons: "Optional[List[Icon]]", experimental: Any) -> None:

@@ -36,7 +36,7 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import closing
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Generator, Iterable, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Generator, Iterable, List, Optional, Tuple, Union
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ...codec import encode
@@ -49,8 +49,8 @@ from ...peer.context import Context, params_reader
 from ...protocol.content import check_annotations, check_uri
 from ...revisions import Revision
 from ..results import contents_of
-from .checks import check_cache
-from .listing import Listing, invalid_cursor
+from .checks import check_cache, visible_of
+from .listing import Listing, invalid_cursor, seen_of
 from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree, is_name
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Directory:
     and ``description`` are those of the directory as a template. ``pattern``: the files to serve (default: all).
     ``hidden``: serve names that begin with a dot, too. ``max_bytes``: larger files are listed, but reading them is an
     error that says so. ``annotations``: audience and priority of every file. ``listed``: see the module. ``cache``: how
-    long clients may cache the contents.
+    long clients may cache the contents. ``visible``: see `mcp_ref.server.registry.visibility`.
 
     Raises ValueError for a path that is no folder, and ValueError or TypeError for wrong options.
     """
@@ -104,6 +104,7 @@ class Directory:
         annotations: Optional[Annotations] = None,
         listed: bool = True,
         cache: "Optional[Cache]" = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> None:
         root = os.path.realpath(os.fspath(path))
         if not os.path.isdir(root):
@@ -121,6 +122,7 @@ class Directory:
         self.listed = listed
         check_cache("directory", cache)
         self.cache = cache
+        self.visible = visible_of("directory %s" % self.uri, visible)
         self._pattern = PathPattern(pattern)
         self._hidden = hidden
         self._max_bytes = max_bytes
@@ -276,9 +278,11 @@ class PathPattern:
 
 def page(
     listing: Listing[Any], directories: List[Directory], size: Optional[int], revision: Revision,
-    params: Dict[str, Any],
+    params: Dict[str, Any], context: Optional[Context] = None,
 ) -> Dict[str, Any]:
     """Return one page of a list with directories: the registered resources, then the files, folder by folder.
+
+    What the sender of the request does not see is left out, and then no cache may give the page to others.
 
     Among the files the cursor is the URI of the last entry that was examined, so it stays valid when files come and go.
     """
@@ -287,15 +291,18 @@ def page(
     shown: List[Resource] = []
     following = None
     if after is None:
-        shown, following = listing.part(cursor)
-    if following is None:
-        more, following = _files(listing, directories, after or "", (size or LISTED) - len(shown))
+        shown, following = listing.part(cursor, context)
+    private = any(directory.visible is not None for directory in directories)
+    directories = seen_of(directories, context)
+    if following is None and (directories or after is not None):
+        more, following = _files(listing, directories, after or "", (size or LISTED) - len(shown), context)
         shown += more
-    return encode(ListResourcesResult(shown, following, **listing.hints), revision)
+    hints = dict(listing.hints, cache_scope="private") if private else listing.hints
+    return encode(ListResourcesResult(shown, following, **hints), revision)
 
 
 def _files(
-    listing: Listing[Any], directories: List[Directory], after: str, room: int
+    listing: Listing[Any], directories: List[Directory], after: str, room: int, context: Optional[Context]
 ) -> Tuple[List[Resource], Optional[str]]:
     """Return at most ``room`` files behind the entry with this URI, and the cursor of the rest; None if that is all."""
     shown: List[Resource] = []
@@ -304,7 +311,7 @@ def _files(
             if len(shown) >= room or number == LOOKED_AT:
                 return shown, _write_cursor(after)
             after = uri
-            if resource is not None and listing.get(uri) is None:
+            if resource is not None and (listing.get(uri) is None or listing.find(uri, context) is None):
                 shown.append(resource)
     return shown, None
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .caching import Cache
     from .checks import Paging
     from .directory import Directory
+    from .visibility import Visible
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -188,13 +189,13 @@ class Registration(Role):
         signatures = [getattr(item, "signature", None) for items in lists for item in items]
         return any(signature is not None and signature.context_parameter is not None for signature in signatures)
 
-    def _changing(self, feature: str) -> Callable[[], None]:
+    def _changing(self, feature: str) -> "Callable[[Optional[Visible]], None]":
         late = self._declared_stateless  # some clients were told before that there is no such feature
 
-        def changed() -> None:
+        def changed(visible: "Optional[Visible]") -> None:
             self._declared = {}
             self._warn_of_late_feature(feature, late)
-            self._announcements.changed(feature)
+            self._announcements.changed(feature, visible)
 
         return changed
 
@@ -236,6 +237,7 @@ class Registration(Role):
         meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
         ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None, read_only: Optional[bool] = None,
         destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> Function: ...
 
     @overload
@@ -247,6 +249,7 @@ class Registration(Role):
         meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
         ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None, read_only: Optional[bool] = None,
         destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> Callable[[Function], Function]: ...
 
     @spelt
@@ -258,6 +261,7 @@ class Registration(Role):
         meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
         ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None, read_only: Optional[bool] = None,
         destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> Any:
         """Make a function a tool: ``@server.tool`` or ``@server.tool(name=..., ...)``.
 
@@ -270,6 +274,8 @@ class Registration(Role):
         ``task``: "optional" or "required" for a tool whose calls may, or must, run as tasks, or a function
         ``(ctx, arguments) -> bool`` that decides for each call; see `mcp_ref.server.tasks`. ``ui``: the URI of the page
         that shows its results, see `app`; ``visibility``: who may call it, of "model" and "app" (default: both).
+        ``visible``: a function ``(principal) -> bool``; for whom it returns False there is no such tool, see
+        `mcp_ref.server.registry.visibility`.
         ``Annotated[str, {"x-mcp-header": "Region"}]`` lets proxies route by an argument: see `mcp_ref.server.tools`.
         Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
         taken and for a member that may not be sent, and TypeError for a signature that has no schema.
@@ -290,19 +296,19 @@ class Registration(Role):
             self.tools.add(
                 function, name=name, title=title, description=description, input_schema=input_schema,
                 output_schema=output_schema, structured=structured, annotations=annotations, icons=icons, meta=meta,
-                rate=rate, task=task,
+                rate=rate, task=task, visible=visible,
             )
             return function
 
         return register if function is None else register(function)
 
     @spelt
-    def add(self, source: object, *, prefix: str = "") -> List[str]:
+    def add(self, source: object, *, prefix: str = "", visible: Optional[Callable[..., Any]] = None) -> List[str]:
         """Make the public methods of an object tools, in the order of their definition; return the names of the tools.
 
-        ``prefix`` goes before each name, so that a server can have two objects of a class. A method without a schema,
-        or whose name is taken, raises as `tool` does, and nothing is registered. Raises TypeError for a class, and for
-        an object without public methods.
+        ``prefix`` goes before each name, so that a server can have two objects of a class. ``visible``: as that of
+        `tool`, for all of them. A method without a schema, or whose name is taken, raises as `tool` does, and nothing
+        is registered. Raises TypeError for a class, and for an object without public methods.
         """
         from .checks import public_methods
 
@@ -314,7 +320,7 @@ class Registration(Role):
         with self._announcements.once():
             try:
                 for name, function in found.items():
-                    self.tool(function, name=name)
+                    self.tool(function, name=name, visible=visible)
                     made.append(name)
             except BaseException:
                 for name in made:
@@ -327,13 +333,15 @@ class Registration(Role):
         self, uri: str, *, name: Optional[str] = None, title: Optional[str] = None, description: Optional[str] = None,
         mime_type: Optional[str] = None, size: Optional[int] = None, annotations: "Optional[Annotations]" = None,
         icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None, cache: "Optional[Cache]" = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> Callable[[Function], Function]:
         """Make a function a resource, or with ``{variables}`` in ``uri`` a resource template.
 
         The function returns str, bytes, JSON values or resource contents. Variables are passed by name, decoded: a
         value may hold slashes and ``..``, so serve files by `mcp_ref.server.registry.directory`. Options: ``name``,
         ``title``, ``description``, ``mime_type``, ``size`` (bytes), ``annotations``, ``icons``, ``meta``, ``cache``
-        (`Cache`: how long clients may cache the contents). Raises ValueError if the parameters are not the variables.
+        (`Cache`: how long clients may cache the contents), ``visible`` (as that of `tool`). Raises ValueError if the
+        parameters are not the variables.
         """
         if not isinstance(uri, str):
             raise TypeError('a resource needs its URI, got %.80r; write @server.resource("config://app")' % (uri,))
@@ -341,7 +349,7 @@ class Registration(Role):
         def register(function: Function) -> Function:
             self.resources.add(
                 function, uri, name=name, title=title, description=description, mime_type=mime_type, size=size,
-                annotations=annotations, icons=icons, meta=meta, cache=cache,
+                annotations=annotations, icons=icons, meta=meta, cache=cache, visible=visible,
             )
             return function
 
@@ -352,6 +360,7 @@ class Registration(Role):
         self, function: Function, *, name: Optional[str] = None, title: Optional[str] = None,
         description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
         icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> Function: ...
 
     @overload
@@ -359,6 +368,7 @@ class Registration(Role):
         self, function: None = None, *, name: Optional[str] = None, title: Optional[str] = None,
         description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
         icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> Callable[[Function], Function]: ...
 
     @spelt
@@ -366,16 +376,18 @@ class Registration(Role):
         self, function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, title: Optional[str] = None,
         description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
         icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
+        visible: Optional[Callable[..., Any]] = None,
     ) -> Any:
         """Make a function a prompt: ``@server.prompt`` or ``@server.prompt(name=..., ...)``.
 
         The function returns a str, a message, a content block or a list of these. Options: ``name``, ``title``,
-        ``description``, ``arguments``, ``icons``, ``meta``.
+        ``description``, ``arguments``, ``icons``, ``meta``, ``visible`` (as that of `tool`).
         """
 
         def register(function: Function) -> Function:
             self.prompts.add(
-                function, name=name, title=title, description=description, arguments=arguments, icons=icons, meta=meta)
+                function, name=name, title=title, description=description, arguments=arguments, icons=icons, meta=meta,
+                visible=visible)
             return function
 
         return register if function is None else register(function)
@@ -402,7 +414,7 @@ class Registration(Role):
         self, path: "Union[str, os.PathLike[str]]", *, uri: Optional[str] = None, name: Optional[str] = None,
         title: Optional[str] = None, description: Optional[str] = None, pattern: str = "**", hidden: bool = False,
         max_bytes: int = 10 * 1024 * 1024, annotations: "Optional[Annotations]" = None, listed: bool = True,
-        cache: "Optional[Cache]" = None,
+        cache: "Optional[Cache]" = None, visible: Optional[Callable[..., Any]] = None,
     ) -> "Directory":
         """Serve the files below a folder as ``file://`` resources; options as
         `mcp_ref.server.registry.directory.Directory`."""
@@ -410,7 +422,7 @@ class Registration(Role):
 
         made = Directory(
             path, uri=uri, name=name, title=title, description=description, pattern=pattern, hidden=hidden,
-            max_bytes=max_bytes, annotations=annotations, listed=listed, cache=cache,
+            max_bytes=max_bytes, annotations=annotations, listed=listed, cache=cache, visible=visible,
         )
         self.resources.add_directory(made)
         return made
@@ -444,7 +456,7 @@ class Registration(Role):
         self, uri: str, html: str, *, name: Optional[str] = None, title: Optional[str] = None,
         description: Optional[str] = None, csp: Optional[Mapping[str, Sequence[str]]] = None,
         permissions: Sequence[str] = (), domain: Optional[str] = None, prefers_border: Optional[bool] = None,
-        cache: "Optional[Cache]" = None,
+        cache: "Optional[Cache]" = None, visible: Optional[Callable[..., Any]] = None,
     ) -> None:
         """Serve a page that hosts show with the results of tools: ``@server.tool(ui=uri)``.
 
@@ -452,11 +464,13 @@ class Registration(Role):
         that it needs, in lists: ``connectDomains``, ``resourceDomains``, ``frameDomains``, ``baseUriDomains``; none of
         them, if it is left out. ``permissions``: of "camera", "microphone", "geolocation", "clipboardWrite".
         ``domain``: the origin of the page, as the host documents it. ``prefers_border``: whether it has a border.
+        ``visible``: as that of `tool`.
         Raises ValueError or TypeError for what a host would refuse.
         """
         from .apps import add_page
 
-        add_page(self, uri, html, name, title, description, csp, permissions, domain, prefers_border, cache)
+        add_page(self, uri, html, name, title, description, csp, permissions, domain, prefers_border, cache,
+                 visible)
 
     @spelt
     def method(self, name: str) -> Callable[[Function], Function]:

@@ -289,20 +289,21 @@ def _shared_options(
     )
 
 
-def _mirrored_of(server: "ServerInterface") -> "Callable[[Any], Sequence[Mirrored]]":
-    """Return a function that gives the arguments of a tool that are repeated in header fields, by the tool's name.
+def _mirrored_of(server: "ServerInterface") -> "Callable[[Any, Any, Any], Sequence[Mirrored]]":
+    """Return a function that gives the arguments of a tool that are repeated in header fields, by the tool's name, for
+    this principal and HTTP request.
 
     The first tool may be registered after the endpoint was made, so the tools are looked for until there are some. The
     tool is looked up here and again when it is called: between the two the request passes the endpoint and the
     dispatcher, which know nothing of tools, and another thread may remove the tool.
     """
-    find: "Optional[Callable[[Any], Sequence[Mirrored]]]" = None
+    find: "Optional[Callable[[Any, Any, Any], Sequence[Mirrored]]]" = None
 
-    def mirrored(name: Any) -> "Sequence[Mirrored]":
+    def mirrored(name: Any, principal: Any, request: Any) -> "Sequence[Mirrored]":
         nonlocal find
         if find is None and server.has_feature("tools"):
             find = server.tools.mirrored
-        return () if find is None else find(name)
+        return () if find is None else find(name, principal, request)
 
     return mirrored
 

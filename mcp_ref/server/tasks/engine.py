@@ -34,6 +34,7 @@ from .running import Outcome, TaskRun, memory_of, request_of
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
     from ..interface import ServerInterface
+    from ..registry.visibility import Visible
 
 LEASE = 30.0
 """Seconds for which a process holds a task that it does not renew; it renews after a third of that."""
@@ -120,10 +121,24 @@ class Tasks:
             found = self._routes[revision] = wrap(made, "tools/call", revision) if revision.stateless else made
         return found
 
-    def support_of(self, name: Any) -> Any:
-        """Return the option ``task`` of a tool by the name that a client sent."""
-        tool = self.server.tools.listing.get(name) if isinstance(name, str) else None
+    def support_of(self, name: Any, context: Context) -> Any:
+        """Return the option ``task`` of a tool by the name that a client sent; None if it sees no such tool."""
+        tool = self.server.tools.listing.find(name, context) if isinstance(name, str) else None
         return None if tool is None else tool.task
+
+    def seen_by(self, record: TaskRecord) -> "Optional[List[Visible]]":
+        """Return the function that says who sees the tool of a task, in a list; None if everybody does."""
+        tool = self.server.tools.listing.get(record.request["params"].get("name"))
+        return None if tool is None or tool.visible is None else [tool.visible]
+
+    def _shows(self, record: TaskRecord, context: Context) -> bool:
+        """Return True if the sender of a request sees the tool of a task."""
+        visibles = self.seen_by(record)
+        if visibles is None:
+            return True
+        from ..registry.visibility import requester_of, shown_by
+
+        return shown_by(visibles, requester_of(context))
 
     def fit(self, name: str, arguments: Any) -> bool:
         """Return True if these are arguments that a tool can be called with."""
@@ -334,7 +349,7 @@ class Tasks:
             record = self.store.read(id)
         if record is None or record.owner != owner_of(context) or record.request["revision"] != revision:
             return None
-        return record
+        return record if self._shows(record, context) else None
 
     def page(self, context: Context, after: int, most: int) -> List[TaskRecord]:
         """Return up to ``most`` tasks of this client's behind this number, in order; none that `find` does not find."""
@@ -345,7 +360,8 @@ class Tasks:
             if not part:
                 break
             after = part[-1].number
-            found += [each for each in part if each.request["revision"] == revision and each.expires > now]
+            found += [each for each in part if each.request["revision"] == revision and each.expires > now
+                      and self._shows(each, context)]
         return found[:most]
 
     def check_rate(self, context: Context) -> None:

@@ -52,7 +52,7 @@ class TasksExtension(Extension):
             return route
 
         def call(context: Context, params: Dict[str, Any]) -> Any:
-            support = self._tasks.support_of(params.get("name"))
+            support = self._tasks.support_of(params.get("name"), context)
             if support is None or support == "forbidden":
                 return route.call(context, params)
             if TASKS not in context.extensions:
@@ -134,7 +134,8 @@ class TasksExtension(Extension):
     def changed(self, record: TaskRecord) -> None:
         """Tell those who listen to a task how it is."""
         server = self._tasks.server
-        told = server.has_feature("listeners") and server.listeners.tell(IDS, record.id, TASK_NOTICE, detailed(record))
+        told = server.has_feature("listeners") and server.listeners.tell(
+            IDS, record.id, TASK_NOTICE, detailed(record), self._tasks.seen_by(record))
         seen = self._watched.get(record.id)
         if seen is not None and (record.final or not told and seen[0] < clock()):
             del self._watched[record.id]

@@ -26,7 +26,7 @@ from ...protocol.tasks import INPUT_REQUIRED, flat, naming_task
 from ...revisions import R2025_11_25, revision
 from ...stores import tasks as stores
 from ...stores.tasks import TaskRecord
-from ..announcements import tell
+from ..announcements import tell, those_who_see
 from ..registry.listing import invalid_cursor
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class SessionTasks:
         read = decoder(TaskMetadata, _RULES)
 
         def call(context: Context, params: Dict[str, Any]) -> Any:
-            support = self._tasks.support_of(params.get("name"))
+            support = self._tasks.support_of(params.get("name"), context)
             if support is None:
                 return route.call(context, params)
             name = params["name"]
@@ -175,7 +175,8 @@ class SessionTasks:
     def changed(self, record: TaskRecord, connection: "Optional[Connection]", principal: Any) -> None:
         """Tell the client how a task is, ask what it asks, and answer those who wait for its end."""
         if connection is not None and connection.session.rules is _RULES and not connection.closed:
-            tell(connection, STATUS, flat(record))
+            for each in those_who_see([connection], self._tasks.seen_by(record)):
+                tell(each, STATUS, flat(record))
         self.looked(record)
         if record.status == INPUT_REQUIRED and connection is not None and self.stream_of(record.id) is None:
             self._ask(record, connection, principal, None)

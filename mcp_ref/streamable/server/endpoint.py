@@ -142,7 +142,8 @@ class Endpoint:
     ``authenticate``    a function or a `Guard` that knows the clients, see `authenticate`
     ``strict``          True: refuse some faults of careless clients that are tolerated otherwise
     ``revisions``       names of the revisions that the server speaks
-    ``mirrored``        a function: name of a tool -> its arguments that are repeated in header fields
+    ``mirrored``        a function: name of a tool, principal, request -> its arguments that are repeated in header
+                        fields
     ``named``           method -> the member of its params that `Mcp-Name` repeats
     ``poll_after``      seconds after which the connection of a stream ends and the client polls; None: never
     ``streams``         False: GET is answered 405, and `subscriptions/listen` is refused
@@ -169,7 +170,7 @@ class Endpoint:
         authenticate: Union[Authenticate, Guard, None] = None,
         strict: bool = False,
         revisions: Sequence[str] = ALL,
-        mirrored: Optional[Callable[[Any], Sequence[Mirrored]]] = None,
+        mirrored: Optional[Callable[[Any, Any, Any], Sequence[Mirrored]]] = None,
         named: Mapping[str, str] = NAMED,
         poll_after: Optional[float] = None,
         streams: bool = True,

@@ -24,7 +24,7 @@ import functools
 from typing import Any, Dict, Optional, Sequence, Union
 from urllib.parse import parse_qs
 
-from ...http11.message import Exchange, Pairs
+from ...http11.message import Exchange, HttpRequest, Pairs
 from ...jsonrpc import Batch, RequestId
 from ...limits import DEFAULT, Limits
 from ...protocol.streamable_http.header_values import LOOPBACK, Names
@@ -70,6 +70,12 @@ class SseSession(HttpSession):
         with self.lock:
             if not any(stream.write(event) for stream in self._listening):
                 self._count("messages without a stream")
+
+    def request_of(self, about: RequestId) -> Optional[HttpRequest]:
+        """Return the request that opened the stream: the address for messages has nothing of the client's own."""
+        with self.lock:
+            exchanges = [stream.exchange for stream in self._listening if stream.exchange is not None]
+        return exchanges[0].request if exchanges else None
 
     def end_listening(self) -> None:
         """Do nothing, for the stream is the session; see `authenticate`."""

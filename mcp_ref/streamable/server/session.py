@@ -31,7 +31,7 @@ One lock guards the session and its streams. It is held while an exchange is giv
 from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence
 
 from ... import deadline
-from ...http11.message import Exchange, Pairs
+from ...http11.message import Exchange, HttpRequest, Pairs
 from ...jsonrpc import Frame, RequestId, id_key
 from ...limits import Limits
 from ...protocol.streamable_http.sse import encode_event
@@ -163,6 +163,13 @@ class HttpSession(StreamGroup, ReplyTransport):
         with self.lock:
             stream = self._replies.get(id_key(about))
             return stream is not None and stream.poll(self._limits.stream_retry)
+
+    def request_of(self, about: RequestId) -> Optional[HttpRequest]:
+        """Implement `ReplyTransport.request_of`."""
+        with self.lock:
+            stream = self._replies.get(id_key(about))
+            exchange = None if stream is None else stream.exchange
+        return None if exchange is None else exchange.request
 
     def is_heard(self) -> bool:
         """Implement `ReplyTransport.is_heard`."""

@@ -31,7 +31,7 @@ from ...errors import (
     HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_PROTOCOL_VERSION, RpcError,
 )
-from ...http11.message import Exchange
+from ...http11.message import Exchange, HttpRequest
 from ...jsonrpc import Error, Notification, Request, RequestId, encode
 from ...limits import Limits
 from ...methods import CALL_TOOL, CANCELLED, LISTEN
@@ -88,6 +88,11 @@ class StatelessTransport(ReplyTransport):
     def refused(self, about: Any, code: int) -> None:
         """Choose the status of a refusal; see STATUSES."""
         about.status = STATUSES.get(code, 400)
+
+    def request_of(self, about: Any) -> Optional[HttpRequest]:
+        """Implement `ReplyTransport.request_of`."""
+        exchange = about.exchange
+        return None if exchange is None else exchange.request
 
     def post(self, message: Optional[bytes], about: Any = None, final: bool = False) -> None:
         """Implement `Transport.post`; the module has the table of what becomes of a message."""
@@ -174,7 +179,7 @@ class Stateless(Posted):
         # Step 2 [2026-07-28 basic/transports/streamable-http §Server Behavior for Custom Headers] MUST: the fields of
         # arguments that the schema of the tool annotates are compared; other Mcp-Param-* fields are not recognized.
         if method == CALL_TOOL and params and self.endpoint.mirrored is not None:
-            asked = self.endpoint.mirrored(params.get("name"))
+            asked = self.endpoint.mirrored(params.get("name"), case.principal, case.exchange.request)
         headers = case.exchange.request.headers
         fault = mirrored.fault(method, params, asked, headers.get, self.endpoint.named)
         if headers.several and fault is None:
