@@ -20,6 +20,7 @@
     python3 -m mcp_ref ladder FILE                     draw a recorded session, with what breaks a rule at its message
     python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
     python3 -m mcp_ref vendor FOLDER                   copy this package into a program
+    python3 -m mcp_ref pack SERVER.py -o X.mcpb        make a bundle of a server, which hosts install with one click
 
 SERVER is a command in quotes, a URL, ``tcp://host:port`` or ``unix:///path``, or an entry of a host's file, as in
 ``tools mcp.json:git``. Or the command comes last, after ``--``: ``python3 -m mcp_ref call add a=1 b=2 -- python3
@@ -68,6 +69,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "ladder": (".judge.ladder", "draw a recorded session, with what breaks a rule at its message"),
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),
+    "pack": (".packing.pack", "make a bundle of a server that hosts install with one click, or check one"),
 }
 """Command -> the module whose COMMANDS has it (loaded when the command is used), and a summary for ``--help``."""
 

@@ -1,0 +1,295 @@
+"""The command `pack`: an MCP bundle of a server, a zip archive that hosts install with one click.
+
+    pack server.py -o weather.mcpb --author "Ada" --version 1.0.0 --env API_KEY=secret --arg=--folder=directory
+    pack --check weather.mcpb
+
+In the bundle are ``manifest.json``, the server's file and what ``--include`` names below ``server/app``, and the parts
+of this package that it imports below ``server/lib``: it needs a Python, and nothing that is installed. The manifest's
+tools and prompts are those of the server, which is started for that from the unpacked bundle as a host would do it, but
+isolated from installed packages. ``--try KEY=VALUE`` gives it what a user would set; variables are also taken from the
+environment of this command. None of these values gets into the bundle.
+
+Made again from the same files, a bundle has the same bytes. Hidden files are left out, and told; links, private keys
+and files such as ``.env`` are refused. Other members of the manifest (homepage, keywords, privacy_policies, titles in
+user_config) come from a JSON file of the same form: ``--manifest FILE``.
+
+KIND, in ``--env NAME=KIND`` and ``--arg NAME=KIND``, says what a user may set:
+
+    string secret number boolean directory file     the user has to give it
+    KIND:VALUE                                      it has a default
+    KIND?                                           it may be left empty (variables and flags)
+    KIND* KIND+                                     any number, one or more (arguments without a flag)
+    fixed:VALUE                                     always this value (variables; an --arg without = is such a word)
+"""
+
+import argparse
+import ast
+import os
+import re
+from typing import Any, Dict, List, Mapping, Sequence, Set
+
+from ..command import Command, Commands
+from ..copying import parts
+from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json
+from ..use.values import pairs_of
+from .archive import MANIFEST_NAME, collected, read_bundle, write_bundle
+from .manifest import VERSIONS, faults, from_file, manifest_of, server_json
+from .settings import Settings, Value, declared
+from .trial import differences, listed_by, running
+
+_ENTRY = "server/start.py"
+_APP, _LIB = "server/app/", "server/lib/"
+_MOST_SHOWN = 10
+_SLICE = "stdio-server"
+_LAUNCHER = '''"""Start the server of this bundle. Its files are in app, the packages that it needs in lib."""
+import os
+import runpy
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(here, "app"), os.path.join(here, "lib")]
+runpy.run_path(os.path.join(here, "app", %r), run_name="__main__")
+'''
+
+
+def _pack(options: Any) -> int:
+    if options.check:
+        return _check(options)
+    target = options.output or ""
+    if not target.lower().endswith(".mcpb"):
+        raise UsageError("say where the bundle goes, with a name that ends in .mcpb: -o NAME.mcpb")
+    if not os.path.isfile(options.server):
+        raise UsageError("there is no file %s; the command is: pack SERVER.py -o NAME.mcpb" % options.server)
+    describe = pairs_of(options.describe, "--describe")
+    settings = declared(options.env, options.arg, describe)
+    given, file = _given(options, settings, describe), from_file(options.manifest) if options.manifest else {}
+    authored = collected(options.server, options.include, options.exclude)
+    content = _content(options, authored.files)
+    server = _server(settings, options.python)
+    if options.icon:
+        content["icon.png"] = _icon(options.icon)
+    trial = {"server": server, "user_config": settings.user_config}
+    listed = listed_by(content, trial, _values(settings, options), authored.files, options.server)
+    manifest = manifest_of(options.manifest_version, server, listed, settings, given, file, options.generated)
+    content[MANIFEST_NAME] = _json(manifest)
+    wrong = faults(content)[1]
+    if wrong:
+        raise UsageError("; ".join(wrong))
+    return _write(options, target, content, manifest, settings, authored.left_out)
+
+
+def _write(options: Any, target: str, content: Dict[str, bytes], manifest: Dict[str, Any], settings: Settings,
+           left_out: List[str]) -> int:
+    """Write the bundle, and the registry's description of it; tell what was made."""
+    import hashlib
+
+    if options.server_json:
+        server_json(manifest, settings, options.registry_name, options.download_url, "0" * 64)  # refused before it is
+    write_bundle(target, content)
+    with open(target, "rb") as file:
+        data = file.read()
+    sha256 = hashlib.sha256(data).hexdigest()
+    if options.server_json:
+        with open(options.server_json, "wb") as file:
+            file.write(_json(server_json(manifest, settings, options.registry_name, options.download_url, sha256)))
+    for name in left_out[:_MOST_SHOWN]:
+        note("left out: %s" % one_line(name))
+    if len(left_out) > _MOST_SHOWN:
+        note("left out: %d more" % (len(left_out) - _MOST_SHOWN))
+    if options.json:
+        say_json({"file": target, "size": len(data), "sha256": sha256, "files": sorted(content), "left_out": left_out,
+                  "manifest": manifest})
+        return DONE
+    say("%s: %s %s, %d tools%s, %d prompts%s, %d files, %d KB" % (
+        target, manifest["name"], manifest["version"], len(manifest.get("tools", ())),
+        " and more" if manifest.get("tools_generated") else "", len(manifest.get("prompts", ())),
+        " and more" if manifest.get("prompts_generated") else "", len(content), (len(data) + 1023) >> 10))
+    say("sha256 %s" % sha256)
+    return DONE
+
+
+def _json(value: Any) -> bytes:
+    import json
+
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+
+
+# What goes in
+
+
+def _given(options: Any, settings: Settings, describe: Mapping[str, str]) -> Dict[str, Any]:
+    """Return the members of the manifest that options give; those that they do not give are None."""
+    author = None
+    if options.author is not None:
+        match = re.match(r"\s*([^<>]*?)\s*(?:<([^<>]+)>)?\s*\Z", options.author)
+        if match is None or not match.group(1):
+            raise UsageError("--author %s: write NAME or NAME <MAIL>" % options.author)
+        author = {"name": match.group(1), **({"email": match.group(2)} if match.group(2) else {})}
+    given = {
+        "name": options.name, "display_name": options.title, "version": options.version,
+        "description": options.description, "author": author, "license": options.license,
+        "icon": "icon.png" if options.icon else None,
+        "repository": {"type": "git", "url": options.repository} if options.repository else None,
+        "compatibility": {"runtimes": {"python": options.requires_python}},
+    }
+    for number, setting in enumerate(settings.settings):
+        if setting.name in describe:
+            settings.settings[number] = setting._replace(description=describe[setting.name])
+    return {member: value for member, value in given.items() if value is not None}
+
+
+def _content(options: Any, authored: Dict[str, bytes]) -> Dict[str, bytes]:
+    """Return the files of the bundle but for its manifest. Raises `UsageError`."""
+    script = os.path.basename(options.server)
+    floor = re.match(r">=\s*3\.(\d+)\b", options.requires_python)
+    for name, data in authored.items():
+        if name.endswith(".py"):
+            try:
+                ast.parse(data, name, feature_version=(3, int(floor.group(1)) if floor else 8))
+            except (SyntaxError, ValueError) as error:
+                raise UsageError("%s is no Python of version %s (%s); a newer one is named by --requires-python" % (
+                    name, options.requires_python, error)) from None
+    wanted = [name for names in options.only for name in names.split(",") if name] or _parts_of(authored)
+    try:
+        package = parts.subset(parts.files(), wanted)
+    except ValueError as error:
+        raise UsageError("--only: %s" % error) from None
+    home = _LIB + parts.package_name().replace(".", "/") + "/"
+    return {_ENTRY: (_LAUNCHER % script).encode("utf-8"),
+            **{_APP + name: data for name, data in authored.items()},
+            **{home + name: data for name, data in package.items()}}
+
+
+def _parts_of(authored: Mapping[str, bytes]) -> List[str]:
+    """Return the parts of this package that an author's files import: a server without HTTP, and what is named."""
+    from importlib import import_module
+
+    ours = parts.package_name()
+    homes: Dict[str, str] = vars(import_module(ours))["_HOMES"]
+    names: Set[str] = set()
+    for path, data in authored.items():
+        for node in ast.walk(ast.parse(data, path)) if path.endswith(".py") else ():
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names |= {"%s.%s" % (node.module, alias.name) for alias in node.names}
+            elif isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                names.add("%s.%s" % (node.value.id, node.attr))
+    modules = {name[: -len(".py")].replace("/__init__", "").replace("/", ".") for name in parts.files()
+               if name.endswith(".py")}
+    found = {_SLICE}
+    for name in names:
+        if name.startswith(ours + "."):
+            below = name[len(ours) + 1:]
+            below = homes.get(below, "." + below)[1:]
+            found |= {each for each in (below, below.rpartition(".")[0]) if each in modules and each != "server"}
+    return sorted(found)
+
+
+def _server(settings: Settings, pythons: Sequence[str]) -> Dict[str, Any]:
+    """Return the member ``server`` of the manifest. Raises `UsageError`."""
+    commands = {"": "python3", "win32": "python"}
+    for word in pythons:
+        platform, equals, command = word.rpartition("=")
+        if platform not in ("", "win32", "darwin", "linux") or not command:
+            raise UsageError("--python %s: write COMMAND, or win32=COMMAND, darwin=COMMAND, linux=COMMAND" % word)
+        commands[platform] = command
+    config: Dict[str, Any] = {"command": commands.pop(""), "args": ["${__dirname}/" + _ENTRY, *settings.args]}
+    if settings.env:
+        config["env"] = settings.env
+    other = {platform: {"command": command} for platform, command in sorted(commands.items())
+             if command != config["command"]}
+    if other:
+        config["platform_overrides"] = other
+    return {"type": "python", "entry_point": _ENTRY, "mcp_config": config}
+
+
+def _icon(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise UsageError("--icon %s: %s" % (path, error.strerror or error)) from None
+
+
+def _values(settings: Settings, options: Any) -> Dict[str, Value]:
+    """Return what the server gets for this once: by --try, or from our environment."""
+    tried = pairs_of(options.tried, "--try")
+    known = {name: setting for setting in settings.settings for name in (setting.key, setting.name)}
+    for name in tried:
+        if name not in known:
+            raise UsageError("--try %s: no --env and no --arg has that name" % name)
+    values: Dict[str, Value] = {setting.key: os.environ[setting.name] for setting in settings.settings
+                                if setting.option == "--env" and os.environ.get(setting.name)}
+    values.update({known[name].key: [value] if known[name].many else value for name, value in tried.items()})
+    return values
+
+
+# Checking
+
+
+def _check(options: Any) -> int:
+    """Say whether a bundle is in order, and whether its server starts and has the tools that it names."""
+    content = read_bundle(options.server)
+    manifest, wrong = faults(content)
+    if not wrong:
+        values: Dict[str, Value] = dict(pairs_of(options.tried, "--try"))
+        members = manifest.get("user_config", {})
+        for key in values:
+            if key not in members:
+                raise UsageError("--try %s: the manifest has no such member in user_config" % key)
+            if members[key].get("multiple"):
+                values[key] = [str(values[key])]
+        with running(content, manifest, values) as client:
+            wrong = differences(client, manifest)
+    if options.json:
+        say_json({"file": options.server, "manifest": manifest, "faults": wrong})
+    elif wrong:
+        for each in wrong:
+            say(each)
+    else:
+        say("%s: %s %s is in order, starts, and has the tools and prompts that it names" % (
+            options.server, manifest["name"], manifest["version"]))
+    return FAILED if wrong else DONE
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = __doc__
+    add = parser.add_argument
+    add("server", metavar="SERVER.py", help="the file that runs the server over stdio; with --check the bundle")
+    add("-o", dest="output", metavar="NAME.mcpb", help="the bundle to write")
+    add("--check", action="store_true", help="look at a bundle: its names, its manifest, whether its server starts")
+    add("--name", help="the name of the bundle (default: the server's)")
+    add("--title", help="the name that people see (default: the server's title)")
+    add("--version", metavar="1.0.0", help="its semantic version (default: the server's)")
+    add("--description", metavar="TEXT", help="one sentence (default: the server's, or that of its file's docstring)")
+    add("--author", metavar="NAME", help="who made it: NAME, or NAME <MAIL>")
+    add("--license", metavar="NAME", help="such as MIT")
+    add("--repository", metavar="URL", help="where its source is")
+    add("--icon", metavar="FILE.png", help="its icon, best with 512 x 512 points")
+    add("--manifest", metavar="FILE", help="a JSON file with other members of the manifest")
+    add("--manifest-version", choices=VERSIONS, default=VERSIONS[0], help="(default: %(default)s)")
+    add("--env", action="append", default=[], metavar="NAME=KIND", help="a variable that the user sets; see below")
+    add("--arg", action="append", default=[], metavar="NAME=KIND",
+        help="an argument that the user sets, such as --arg=--folder=directory; in order; see below")
+    add("--describe", action="append", default=[], metavar="NAME=TEXT", help="tell users what one of these is for")
+    add("--try", dest="tried", action="append", default=[], metavar="NAME=VALUE",
+        help="a value of one of these while the server is started here")
+    add("--include", action="append", default=[], metavar="PATTERN",
+        help="more files or folders, relative to the server's folder; may be repeated")
+    add("--exclude", action="append", default=[], metavar="PATTERN", help="files or folders to leave out of these")
+    add("--only", action="append", default=[], metavar="PART,...",
+        help="the parts of this package, as for vendor (default: %s, and what the files import)" % _SLICE)
+    add("--generated", action="append", default=[], choices=["tools", "prompts"],
+        help="say that there are others, or others at times")
+    add("--python", action="append", default=[], metavar="COMMAND",
+        help="the command of the interpreter (default: python3, and win32=python); may be repeated")
+    add("--requires-python", metavar="RANGE", default=">=3.8", help="(default: %(default)s)")
+    add("--server-json", metavar="FILE", help="write the registry's server.json for it, too")
+    add("--registry-name", metavar="NAME", help="its name there, such as io.github.USER/weather")
+    add("--download-url", metavar="URL", help="where the bundle will be; the public registry takes release files of "
+                                              "GitHub and GitLab only")
+    add("--json", action="store_true", help="print JSON")
+
+
+COMMANDS: Commands = {"pack": Command(_pack, _options)}
