@@ -33,6 +33,8 @@ Start with::
 
     server.run()
 
+For programs that use another library today, ``examples/porting`` has pages with both side by side.
+
 Next page: ``import mcp_ref.contributing; help(mcp_ref.contributing)`` is the map for those who change the package: the
 folders with what may import what, the way of a call from function to function, what to touch to add something, what the
 tests of the tree guard, and the few words that are our own.

@@ -242,6 +242,8 @@ a command       `cli.HOMES`, and ``COMMANDS`` of the module that has it
 an error code   `errors.CODES`; what revisions say of it, `server.failures`
 a thread        `threads.start_thread`, and a row of the table there
 an option       a parameter of a call that is decorated with `options.spelt`, and a sentence of its docstring
+a library       that others come from: a page in ``examples/porting``, its tables in ``tests/support/porting.py``, a
+                pairing in ``tests/interop/porting.py``
 a module        the reading order in the docstring of its folder; a new folder: a floor in ``LAYERS``, and above
 ==============  ================================================================================================
 

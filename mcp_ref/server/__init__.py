@@ -42,7 +42,8 @@ names                                                          use
 `NoThreads`                                                    raised where Python has no threads
 =============================================================  ====================================================
 
-Messages are in `mcp_ref.messages`.
+Messages are in `mcp_ref.messages`. For authors who come from another library, or from a loop over standard input, the
+pages in ``examples/porting`` have both programs side by side, and each name of theirs with ours beside it.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -42,7 +42,7 @@ INSIDE: Dict[str, Set[str]] = {
 def shown() -> str:
     """What users read first."""
     return "\n".join(text_of(path) for path in [*PAGES, *python_files("examples")]
-                     if path.name != "moved.md")
+                     if path.name != "moved.md" and path.parent.name != "porting")
 
 
 def methods_of(made: Any) -> Set[str]:

@@ -22,7 +22,7 @@ from mcp_ref import Server, connect
 from tests.meta.facts import ROOT, expect_nothing
 
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "examples").glob("*.md"))]
+PAGES = [README, *sorted((ROOT / "examples").rglob("*.md"))]
 MOST_BYTES = 14 * 1024
 WIDEST = 125
 LINKED = ("mcp_ref", "examples", "Makefile", "setup.cfg")
@@ -146,7 +146,7 @@ def test_readme_is_short_and_every_line_fits_a_screen() -> None:
     assert size <= MOST_BYTES, "README.md has %d bytes: a longer text belongs into a page of examples/" % size
     expect_nothing(["%s:%d: %d columns" % (page.name, number, len(line)) for page in PAGES
                     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
-                    if len(line) > WIDEST and not line.startswith("|")])
+                    if len(line) > WIDEST and not line.startswith(("|", '{"jsonrpc"'))])
 
 
 LINK = re.compile(r"\]\((?!https?://)([^)#]*)(#[^)]*)?\)")
