@@ -12,6 +12,7 @@
  - tasks: clients and servers of both generations (`task_walks`)
  - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
    `sse_readers`)
+ - the pages about porting from other libraries: their programs, their servers beside ours, every name (`porting`)
  - what works in a web page, in Pyodide (`web_page`)
  - `theirs-...`: the official clients against the official servers; a walk that fails there is not our fault
 
@@ -129,6 +130,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     import http_shells
     import http_walks
     import peers
+    import porting
     import proxies
     import sse_readers
     import task_walks
@@ -152,6 +154,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     table.update({name: partial(walk, commands, serving, theirs["client-v1"]) for name, walk in proxies.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in authorization.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in task_walks.WALKS.items()})
+    table.update({name: partial(walk, commands) for name, walk in porting.WALKS.items()})
     table["http-heads"] = http_heads.walk
     table["sse-readers"] = partial(sse_readers.against_eventsource_parser, commands)
     table.update(http_shells.SHELLS)

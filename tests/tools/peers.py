@@ -52,6 +52,8 @@ PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
 }
 FASTMCP_PINS: Tuple[str, ...] = ("fastmcp==4.1.0",)
 FASTMCP_TASKS_PINS: Tuple[str, ...] = ("fastmcp-tasks==4.1.2",)
+ZEROMCP_PINS: Tuple[str, ...] = ("zeromcp==1.10.3",)
+ZEROMCP_FLOOR = (3, 11)
 EXT_TASKS_PINS: Tuple[str, ...] = ("@modelcontextprotocol/ext-tasks@0.2.2", "@modelcontextprotocol/client@2.4.0")
 PYTHON_SERVERS = {name: "mcp-server-" + name for name in ("time", "git", "sqlite")}
 PYTHON_FLOOR = (3, 10)
@@ -82,6 +84,11 @@ def fastmcp() -> str:
 def fastmcp_tasks() -> str:
     """The interpreter that has fastmcp-tasks."""
     return environment(PEERS / "fastmcp_tasks", FASTMCP_TASKS_PINS, recent_python(PYTHON_FLOOR))
+
+
+def zeromcp() -> str:
+    """The interpreter that has zeromcp."""
+    return environment(PEERS / "zeromcp", ZEROMCP_PINS, recent_python(ZEROMCP_FLOOR))
 
 
 def ext_tasks() -> Dict[str, str]:
