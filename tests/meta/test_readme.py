@@ -77,11 +77,13 @@ def run(block: Block, folder: pathlib.Path) -> "subprocess.CompletedProcess[byte
 
 ALL = [(page.name, block) for page in PAGES if page.is_file() for block in blocks(page.read_text(encoding="utf-8"))]
 """The page and the block, for all of them."""
+EACH = {block.code: (page, block) for page, block in reversed(ALL) if block.runs}
+"""Code that runs -> its first place: what several pages show runs once."""
 SERVER = next((block.code for _, block in ALL if "server.run()" in block.code), "")
 
 
-@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % (page, block.line)) for page, block in ALL
-                                   if block.runs])
+@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % (page, block.line))
+                                   for page, block in reversed(list(EACH.values()))])
 def test_code_block_runs(block: Block, tmp_path: pathlib.Path) -> None:
     done = run(block, tmp_path)
     assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
