@@ -47,9 +47,10 @@ def options(call: Any) -> List[str]:
 
 
 def names(module: Any) -> List[str]:
-    """What a module exports."""
+    """What a module exports; where it does not say that, what it defines."""
     listed = getattr(module, "__all__", None)
-    return list(listed) if listed else [name for name, value in vars(module).items() if not inspect.ismodule(value)]
+    return list(listed or (name for name, value in vars(module).items()
+                           if getattr(value, "__module__", "") == module.__name__))
 
 
 KINDS: Dict[str, Callable[[Any], List[str]]] = {
