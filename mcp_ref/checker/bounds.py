@@ -58,6 +58,14 @@ class Forgetful(Generic[Key, Value]):
             self._entries.popitem(last=False)
             self.forgot = True
 
+    def push(self, key: Key, value: Value) -> Optional[Value]:
+        """Set an entry, and return the value of the one that is forgotten for it; None if none is."""
+        self._entries[key] = value
+        if len(self._entries) <= self._most:
+            return None
+        self.forgot = True
+        return self._entries.popitem(last=False)[1]
+
     def __contains__(self, key: Key) -> bool:
         return key in self._entries
 

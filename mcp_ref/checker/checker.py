@@ -307,7 +307,9 @@ class Checker:
         self._judge(rules.END, exchange.request.method if exchange.request else "", self._revision_of(exchange),
                     exchange, exchange.connection)
         exchange.connection.exchanges.pop(exchange.number)
-        exchange.connection.over[exchange.number] = exchange
+        forgotten = exchange.connection.over.push(exchange.number, exchange)
+        if forgotten is not None and not forgotten.stream:
+            forgotten.forget()
 
     # Messages
 

@@ -29,6 +29,10 @@ META_TASK = "io.modelcontextprotocol/related-task"
 _EMPTY: Dict[str, Any] = {}
 _NOTHING: Deque[Any] = deque()
 """The queue of an exchange that has had nothing for it; never changed."""
+_NO_FIELDS: List[Tuple[str, str]] = []
+"""The header fields of a response that was not seen; never changed."""
+_HEADS = 256
+"""Heads that are remembered: those of most exchanges are equal, and a reader gives equal ones as one object."""
 
 
 def id_key(id: Any) -> Tuple[str, Any]:
@@ -192,6 +196,24 @@ class SseEvent:
         self.message: Optional[Message] = None
 
 
+class Head:
+    """The head of an HTTP request or response, as far as it alone tells. Exchanges may share one; nobody changes it."""
+
+    __slots__ = ("told", "fields", "header", "method", "path", "query", "url", "status", "media_type")
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.told = told
+        """The members of the event: as long as this is here, nothing else is at its address."""
+        self.fields = pairs_of(told.get("fields"))
+        self.header: Callable[[str], Optional[str]] = by_name(self.fields).get
+        self.method = str(told.get("method", ""))
+        self.path, _, self.query = str(told.get("target", "")).partition("?")
+        self.url = str(told.get("url", ""))
+        status = told.get("status")
+        self.status: Optional[int] = status if type(status) is int else None
+        self.media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+
 class Exchange:
     """An HTTP request and its response."""
 
@@ -206,14 +228,13 @@ class Exchange:
         self.session: Session = connection.default
         self.opened = event.time
         self.line = connection.line
-        self.method = str(event.more.get("method", ""))
-        target = str(event.more.get("target", ""))
-        self.path, _, self.query = target.partition("?")
-        self.url = str(event.more.get("url", ""))
+        head = connection.trace.head(event.more)
+        self.method, self.path, self.query = head.method, head.path, head.query
+        self.url = head.url
         """Scheme and authority of the server; "" if not recorded."""
-        self.fields = pairs_of(event)
+        self.fields = head.fields
         """The header fields of the request, in order."""
-        self.header: Callable[[str], Optional[str]] = by_name(self.fields).get
+        self.header = head.header
         """A function that returns the value of a header field of the request (lower-case name); several are joined."""
         self.answer_header: Callable[[str], Optional[str]] = _EMPTY.get
         """A function that returns the value of a header field of the response."""
@@ -224,7 +245,7 @@ class Exchange:
         self.sent_body: Optional[Event] = None
         """The body of the request, if it is no message."""
         self.status: Optional[int] = None
-        self.answer_fields: List[Tuple[str, str]] = []
+        self.answer_fields: List[Tuple[str, str]] = _NO_FIELDS
         """The header fields of the response, in order."""
         self.media_type = ""
         """The media type of the response, in lower case, without parameters; "" if there is none."""
@@ -256,11 +277,9 @@ class Exchange:
 
     def answer(self, event: Event) -> None:
         """Take the head of the response."""
-        status = event.more.get("status")
-        self.status = status if type(status) is int else None
-        self.answer_fields = pairs_of(event)
-        self.answer_header = by_name(self.answer_fields).get
-        self.media_type = (self.answer_header("content-type") or "").partition(";")[0].strip().lower()
+        head = self.connection.trace.head(event.more)
+        self.status, self.answer_fields, self.answer_header = head.status, head.fields, head.header
+        self.media_type = head.media_type
         self.stream = self.media_type == "text/event-stream"
         self.answered = event.time
 
@@ -286,15 +305,18 @@ class Exchange:
         self.last_id = self.last_id if event.id is None else event.id
         self.retry = self.retry if event.retry is None else event.retry
 
+    def forget(self) -> None:
+        """Forget the messages, which name the exchange: then both are freed at once, and wait for no collector."""
+        self.sent, self.request, self.received, self.events = [], None, _NOTHING, _NOTHING
+
     @property
     def is_mcp(self) -> bool:
         """True if the exchange belongs to the protocol's endpoint: it carried a message, or its path did before."""
         return bool(self.sent) or (self.path in self.connection.endpoints)
 
 
-def pairs_of(event: Event) -> List[Tuple[str, str]]:
-    """Return the header fields of an event; what is no pair of strings is left out."""
-    fields = event.more.get("fields")
+def pairs_of(fields: Any) -> List[Tuple[str, str]]:
+    """Return header fields as an event tells them; what is no pair of strings is left out."""
     return [(pair[0], pair[1]) for pair in fields if isinstance(pair, (list, tuple)) and len(pair) == 2
             and isinstance(pair[0], str) and isinstance(pair[1], str)] if isinstance(fields, list) else []
 
@@ -336,6 +358,16 @@ class Shared(_Stateful):
         """The last revision in force for a message of any connection; None if none was known."""
         self.guarded = False
         """True once anything was seen that may be of authorization."""
+        self._heads: Dict[int, Head] = {}
+
+    def head(self, told: Mapping[str, Any]) -> Head:
+        """Return the head that the members of an event tell; one for the same object."""
+        found = self._heads.get(id(told))
+        if found is None:
+            if len(self._heads) >= _HEADS:
+                self._heads.clear()
+            found = self._heads[id(told)] = Head(told)
+        return found
 
 
 def content(data: Any) -> int:
@@ -424,7 +456,8 @@ class Connection(_Stateful):
         self.exchanges: "Forgetful[int, Exchange]" = Forgetful(bounds.exchanges)
         """HTTP exchanges by number that are not over."""
         self.over: "Forgetful[int, Exchange]" = Forgetful(bounds.exchanges)
-        """HTTP exchanges by number that are; the last."""
+        """HTTP exchanges by number that are; the last. One that is forgotten has forgotten its messages, too, unless it
+        was a stream: rules remember streams that have ended early."""
         self.endpoints: "Forgetful[str, None]" = Forgetful(bounds.entries)
         """Paths on which messages were exchanged."""
         self.closed: Optional[float] = None

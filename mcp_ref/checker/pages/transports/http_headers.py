@@ -25,7 +25,8 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 def asking(message: Message) -> Optional[Exchange]:
     """Return the exchange of a request that the client posts; None for anything else."""
     exchange = message.exchange
-    if exchange is None or message.sender != "client" or message.kind != REQUEST or exchange.sent[0] is not message:
+    if exchange is None or message.sender != "client" or message.kind != REQUEST or not exchange.sent or (
+            exchange.sent[0] is not message):
         return None
     return exchange if exchange.method == "POST" and is_streamable(exchange) else None
 
