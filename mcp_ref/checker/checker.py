@@ -368,6 +368,7 @@ class Checker:
             return
         if message.kind == observed.NOISE:
             connection.noise[message.sender] += 1
+            rules.noted(connection, "noise")
             if len(self.noise) < _NOISE:
                 self.noise.append(message)
         seen = rules.circumstances(message)

@@ -358,6 +358,8 @@ class Shared(_Stateful):
         """The last revision in force for a message of any connection; None if none was known."""
         self.guarded = False
         """True once anything was seen that may be of authorization."""
+        self.noted = 0
+        """The bits of `rules.CIRCUMSTANCES` that are true from some event on."""
         self._heads: Dict[int, Head] = {}
 
     def head(self, told: Mapping[str, Any]) -> Head:

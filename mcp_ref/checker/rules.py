@@ -66,7 +66,9 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, O
 
 from ..requirements import Requirement, requirements
 from ..wiretrace import CLIENT, SERVER, Event
-from .observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Exchange, Message, Session
+from .observed import (
+    ERROR, META_CAPABILITIES, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Exchange, Message, Session,
+)
 
 ASKED, ANSWERED, OUTCOME, TASKED = "asked", "answered", "outcome", "tasked"
 MESSAGE, BATCH, HEAD, RESPONSE, END = "message", "batch", "head", "response", "end"
@@ -79,7 +81,9 @@ MOMENTS = (*_OF_MESSAGES, HEAD, RESPONSE, END, SSE_EVENT, PROCESS, STDERR, FINIS
 
 CIRCUMSTANCES: Dict[str, int] = {name: 1 << place for place, name in enumerate((
     "http", "pipe", "client", "server", "meta", "progress", "task", "brings", "cancelled", "unlike",
-    "refused", "token", "unposted", "guarded", "origin", "cursor", "stream", "unasked"))}
+    "notice", "extends", "fetched",
+    "refused", "token", "unposted", "guarded", "origin", "cursor", "stream", "unasked", "unserved",
+    "outdated", "views", "needy", "fallback", "left", "early", "noise"))}
 """The names for ``when``, with a bit each. What does not apply to a subject is true.
 
 ===============  ================================================================================================
@@ -95,6 +99,9 @@ of a `Message`   what is true
 ``brings``       it is no request, or one with answers to what the server has asked
 ``cancelled``    a notification of the connection has cancelled something, or tried to
 ``unlike``       it is no response, or the header fields of its request are more than a plain copy of the body
+``notice``       it is a notification, or a request whose method has the name of one
+``extends``      it is no request, or one that opens a session or declares extensions of the client
+``fetched``      an HTTP exchange by GET carries it
 ===============  ================================================================================================
 
 ==================  =============================================================================================
@@ -103,21 +110,37 @@ of an `Exchange`    what is true
 ``refused``         the status is 401 or 403, or there is a challenge
 ``token``           the request has the field Authorization
 ``unposted``        its method is not POST
-``guarded``         it carries no message of the client, or something of authorization was seen in the trace: a field
-                    Authorization, a challenge, a status 401 or 403, a query, or a body that is no message
+``guarded``         it carries no message of the client in a POST, or something of authorization was seen in the
+                    trace: a field Authorization, a challenge, a status 401 or 403, a query, or a body that is no
+                    message
 ``origin``          the request has the field Origin
 ``cursor``          the request has the field Last-Event-ID
 ``stream``          the response is a stream of events
 ``unasked``         it carries no request of the client
+``unserved``        its method is not POST, or its status is not one of success
 ==================  =============================================================================================
+
+==============  =================================================================================================
+of the trace    what was noted in it before (`noted`), for a `Message` and an `Exchange`
+==============  =================================================================================================
+``outdated``    a version was refused
+``views``       a tool that has a UI was listed
+``needy``       a tool that only runs as a task was listed
+``fallback``    a request was refused as servers without handshake do it
+``left``        a session was deleted, or is not known any more
+``early``       the server has closed a stream before its responses
+``noise``       bytes that are no message were seen
+==============  =================================================================================================
 """
-(_HTTP, _PIPE, _CLIENT, _SERVER, _META, _PROGRESS, _TASK, _BRINGS, _CANCELLED, _UNLIKE,
- _REFUSED, _TOKEN, _UNPOSTED, _GUARDED, _ORIGIN, _CURSOR, _STREAM, _UNASKED) = CIRCUMSTANCES.values()
+(_HTTP, _PIPE, _CLIENT, _SERVER, _META, _PROGRESS, _TASK, _BRINGS, _CANCELLED, _UNLIKE, _NOTICE, _EXTENDS, _FETCHED,
+ _REFUSED, _TOKEN, _UNPOSTED, _GUARDED, _ORIGIN, _CURSOR, _STREAM, _UNASKED, _UNSERVED, _OUTDATED,
+ *_) = CIRCUMSTANCES.values()
 _OF_EXCHANGE = _REFUSED - 1
-_OF_MESSAGE = sum(CIRCUMSTANCES.values()) - _OF_EXCHANGE
+_OF_MESSAGE = _OUTDATED - _REFUSED
 _NOT_OF_KIND = {
-    REQUEST: _TASK | _UNLIKE, NOTIFICATION: _PROGRESS | _TASK | _BRINGS | _UNLIKE, RESULT: _BRINGS,
-    ERROR: _TASK | _BRINGS, ODD: _TASK | _BRINGS | _UNLIKE, NOISE: _TASK | _BRINGS | _UNLIKE}
+    REQUEST: _TASK | _UNLIKE, NOTIFICATION: _PROGRESS | _TASK | _BRINGS | _UNLIKE | _NOTICE | _EXTENDS,
+    RESULT: _BRINGS | _EXTENDS, ERROR: _TASK | _BRINGS | _EXTENDS, ODD: _TASK | _BRINGS | _UNLIKE | _EXTENDS,
+    NOISE: _TASK | _BRINGS | _UNLIKE | _EXTENDS}
 """The bits that are true of a message for its kind alone, because they do not apply."""
 
 SENDER = "sender"
@@ -320,6 +343,11 @@ def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int],
                 row.always or (len(row.ranks) == 5 if rank is None else rank in row.ranks)))]
 
 
+def noted(connection: Connection, name: str) -> None:
+    """Note one of the CIRCUMSTANCES of a trace: it is true from the next message or exchange on, to the end."""
+    connection.trace.noted |= CIRCUMSTANCES[name]
+
+
 def _bits(when: str) -> int:
     return sum(CIRCUMSTANCES[name] for name in when.split())
 
@@ -332,11 +360,14 @@ def circumstances(subject: Any) -> int:
 
 def _of_message(message: Message) -> int:
     sender, request, connection = message.sender, message.request, message.connection
-    seen = _OF_MESSAGE | _NOT_OF_KIND[message.kind] | (
+    exchange = message.exchange
+    seen = _OF_MESSAGE | _NOT_OF_KIND[message.kind] | connection.trace.noted | (
         _CLIENT if sender == CLIENT else _SERVER if sender == SERVER else 0)
     if connection.transport == "stdio":
         seen |= _PIPE
-    if message.exchange is not None or request is not None and request.exchange is not None:
+    if exchange is not None:
+        seen |= _HTTP | _FETCHED if exchange.method == "GET" else _HTTP
+    elif request is not None and request.exchange is not None:
         seen |= _HTTP
     if message.meta:
         seen |= _META | _PROGRESS if "progressToken" in message.meta else _META
@@ -345,6 +376,11 @@ def _of_message(message: Message) -> int:
     if message.kind == REQUEST:
         if "inputResponses" in message.params:
             seen |= _BRINGS
+        if message.method.startswith("notifications/"):
+            seen |= _NOTICE
+        declared = message.meta.get(META_CAPABILITIES)
+        if message.method == "initialize" or isinstance(declared, dict) and "extensions" in declared:
+            seen |= _EXTENDS
     elif request is None or request.unlike:
         seen |= _UNLIKE
     if message.kind == RESULT and ("taskId" in message.result or "task" in message.result or (
@@ -354,9 +390,12 @@ def _of_message(message: Message) -> int:
 
 
 def _of_exchange(exchange: Exchange) -> int:
-    seen, header, trace = _OF_EXCHANGE, exchange.header, exchange.connection.trace
+    header, trace, status = exchange.header, exchange.connection.trace, exchange.status
+    seen = _OF_EXCHANGE | trace.noted
     if exchange.method != "POST":
-        seen |= _UNPOSTED
+        seen |= _UNPOSTED | _UNSERVED | _GUARDED
+    elif status is None or status // 100 != 2:
+        seen |= _UNSERVED
     if exchange.stream:
         seen |= _STREAM
     if exchange.request is None:
@@ -368,7 +407,7 @@ def _of_exchange(exchange: Exchange) -> int:
     if header("authorization") is not None:
         seen |= _TOKEN
         trace.guarded = True
-    if exchange.status in (401, 403) or exchange.answer_header("www-authenticate") is not None:
+    if status in (401, 403) or exchange.answer_header("www-authenticate") is not None:
         seen |= _REFUSED
         trace.guarded = True
     if exchange.query or exchange.sent_body is not None:

@@ -257,7 +257,7 @@ def _what(exchange: Exchange) -> Tuple[str, str, str]:
     return exchange.path, first.method, str(first.params.get("name", first.params.get("uri")))[:200]
 
 
-@observe(on=RESPONSE)
+@observe(on=RESPONSE, when="guarded")
 def note_refusal(exchange: Exchange) -> None:
     """Count refusals of the same request; anything else begins anew."""
     seen = exchange.connection.state(Refusals)
@@ -335,7 +335,7 @@ def inserted_first(exchange: Exchange) -> Verdict:
     return Broken("behind the path first", "target") if skipped == 1 else KEPT
 
 
-@observe(on=HEAD)
+@observe(on=HEAD, when="unposted")
 def note_try(exchange: Exchange) -> None:
     """Note which address was tried."""
     if is_discovery(exchange):

@@ -236,7 +236,7 @@ def note_response(exchange: Exchange) -> None:
             flow.authorized[code] = Authorized(asked, answer, flow.issuers.get(plain(address(exchange))))
 
 
-@observe(on=END)
+@observe(on=END, when="guarded")
 def note_end(exchange: Exchange) -> None:
     """Note documents, registrations and tokens."""
     if exchange.method == "POST" and exchange.sent_body is None:

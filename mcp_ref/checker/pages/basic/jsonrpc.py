@@ -144,7 +144,7 @@ def request_id_not_null(message: Message) -> Verdict:
     return KEPT if message.id is not None else Broken("%s with the id null" % message.method, "id")
 
 
-@rule("jsonrpc.notification-no-id", on=MESSAGE, spoils=True, scene="""
+@rule("jsonrpc.notification-no-id", on=MESSAGE, when="notice", spoils=True, scene="""
     on stdio 2025-06-18
   + C notifications/roots/list_changed
   - C #7 notifications/roots/list_changed

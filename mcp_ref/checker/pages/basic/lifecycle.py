@@ -183,7 +183,7 @@ def sessions_of(connection: Connection) -> List[Session]:
     return [*connection.sessions.values(), connection.default]
 
 
-@rule("lifecycle.client-no-early-requests", on=REQUEST, follows="session:jsonrpc.*", scene="""
+@rule("lifecycle.client-no-early-requests", on=REQUEST, when="client", follows="session:jsonrpc.*", scene="""
     on stdio 2025-06-18 bare
     C #1 initialize {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
   + C #2 ping
@@ -205,7 +205,7 @@ def client_no_early_requests(message: Message) -> Verdict:
     return _once(message, "%s before the answer to initialize" % message.method)
 
 
-@rule("lifecycle.server-no-early-requests", on=REQUEST, follows=(
+@rule("lifecycle.server-no-early-requests", on=REQUEST, when="server", follows=(
     "session:lifecycle.initialized-notification", "session:jsonrpc.*"), scene="""
     on stdio 2025-06-18 bare
     C #1 initialize {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}, "clientInfo": {"name": "c", \

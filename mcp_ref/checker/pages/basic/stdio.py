@@ -356,7 +356,7 @@ def remember_first(message: Message) -> None:
         first.request = message
 
 
-@observe(on=(MESSAGE, NOISE), when="pipe")
+@observe(on=(MESSAGE, NOISE), when="pipe noise")
 def remember_fragment(message: Message) -> None:
     """Note lines that may be parts of one message."""
     if not _is_pipe(message) or message.batch is not None:

@@ -9,7 +9,7 @@ from ....methods import DISCOVER, INITIALIZE
 from ....revisions import HANDSHAKE_REVISIONS, NAMES
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, META_CAPABILITIES, META_REVISION, REQUEST, RESULT, Connection, Message
-from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, noted, observe, rule
 from ...values import is_dated, labels_are_fit, name_is_fit, prefix_has_labels, prefix_of, shown
 
 _INSIDE = "the versions that a client supports are inside it"
@@ -188,7 +188,7 @@ def unsupported_error(message: Message) -> Verdict:
     return Broken("a result for the version %s, which it has not listed" % shown(asked))
 
 
-@rule("version.select-supported", on=REQUEST, always=True, scene="""
+@rule("version.select-supported", on=REQUEST, when="outdated", always=True, scene="""
     on stdio 2026-07-28
     C #1 tools/list {"_meta": {"io.modelcontextprotocol/protocolVersion": "2027-01-01"}}
     S #1 !-32022 "Unsupported protocol version" {"supported": ["2026-07-28"], "requested": "2027-01-01"}
@@ -280,7 +280,7 @@ def _extensions(capabilities: Any) -> Dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-@rule("extension.id-naming", on=(REQUEST, RESULT), scene="""
+@rule("extension.id-naming", on=(REQUEST, RESULT), when="extends", scene="""
     on stdio 2026-07-28
     C #1 server/discover {}
   + S #1 {"supportedVersions": ["2026-07-28"], "capabilities": {"extensions": {"com.example/ext": {}}}}
@@ -335,6 +335,7 @@ def remember_era(message: Message) -> None:
         listed = strings(_error_data(message).get("supported"))
         if listed:
             era.supported, era.refused = listed, (message.time, listed)
+            noted(message.connection, "outdated")
     if message.method == INITIALIZE and request is not None:
         if message.kind == RESULT:
             era.opened = True
@@ -346,7 +347,7 @@ def remember_era(message: Message) -> None:
             era.refusal = message
 
 
-@observe(on=REQUEST)
+@observe(on=REQUEST, when="outdated")
 def remember_choice(message: Message) -> None:
     """Note that a client has chosen a version that the server has listed."""
     era = message.connection.state(Era)

@@ -11,7 +11,7 @@ from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import lists, new_items
 from ...observed import ERROR, META_CAPABILITIES, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import KEPT, Broken, CannotTell, Verdict, noted, observe, rule
 from ...values import is_base64, items, masked, members, short
 from ..server.tools import succeeded, tool_of
 
@@ -73,6 +73,7 @@ def note_views(message: Message) -> None:
         uri = _named(tool)
         if isinstance(uri, str) and not masked(uri):
             message.session.state(Views).of[uri] = str(tool.get("name"))
+            noted(message.connection, "views")
 
 
 # Resources
@@ -177,7 +178,7 @@ def _settings(message: Message) -> Any:
     return members(capabilities.get("extensions")).get(EXTENSION)
 
 
-@rule("apps.client-declares-mime-types", on=REQUEST, party=CLIENT, scene="""
+@rule("apps.client-declares-mime-types", on=REQUEST, when="extends", party=CLIENT, scene="""
   + on stdio 2025-11-25 %s
   - on stdio 2025-11-25 client={"extensions": {"io.modelcontextprotocol/ui": {}}}
     C #1 ping
@@ -231,7 +232,7 @@ def _for_model(message: Message) -> Optional[List[Any]]:
     return items(message.result.get("content"))
 
 
-@rule("apps.result-content-always", on=RESULT, method=_CALL, party=SERVER, scene=_CHART + """
+@rule("apps.result-content-always", on=RESULT, method=_CALL, when="views", party=SERVER, scene=_CHART + """
     C #2 tools/call {"name": "chart"}
   + S #2 {"content": [{"type": "text", "text": "Sales rise."}], "structuredContent": {"sales": [1, 2]}}
   - S #2 {"content": [], "structuredContent": {"sales": [1, 2]}}
@@ -242,7 +243,8 @@ def content_always(message: Message) -> Verdict:
     return None if content is None else KEPT if content else Broken("no content", "result.content")
 
 
-@rule("apps.text-only-fallback", on=RESULT, method=_CALL, party=SERVER, follows="apps.result-content-always", scene="""
+@rule("apps.text-only-fallback", on=RESULT, method=_CALL, when="views", party=SERVER,
+      follows="apps.result-content-always", scene="""
     on stdio 2026-07-28 %s
 """ % _CAPABLE + _TOOL % "ui://chart" + """
     C #2 tools/call {"name": "chart", "_meta": {"io.modelcontextprotocol/clientCapabilities": {}}}

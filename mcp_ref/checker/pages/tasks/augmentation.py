@@ -118,7 +118,7 @@ def tool_forbidden(message: Message) -> Verdict:
         "the tool %s does not run as a task" % short(message.params.get("name")), "params.task")
 
 
-@rule("tasks.tool-required", on=REQUEST, method=_CALL, scene=listed(_NEEDY_TOOL) + """
+@rule("tasks.tool-required", on=REQUEST, method=_CALL, when="needy", scene=listed(_NEEDY_TOOL) + """
   + C #2 tools/call {"name": "slow", "task": {}}
   + S #2 {"task": """ + report() + """}
   - C #2 tools/call {"name": "slow"}
@@ -164,8 +164,8 @@ def tool_forbidden_error(message: Message) -> Verdict:
     return _refusal(message, "does not run as a task")
 
 
-@rule("tasks.tool-required-error", on=(RESULT, ERROR), method=_CALL, party=SERVER, provoked="tasks.tool-required",
-      scene=listed(_NEEDY_TOOL) + """
+@rule("tasks.tool-required-error", on=(RESULT, ERROR), method=_CALL, when="needy", party=SERVER,
+      provoked="tasks.tool-required", scene=listed(_NEEDY_TOOL) + """
     C #2 tools/call {"name": "slow"}
   + S #2 !-32601 "Call it as a task"
   - S #2 {"content": []}

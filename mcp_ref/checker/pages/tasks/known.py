@@ -13,7 +13,7 @@ from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import new_items
 from ...observed import ERROR, META_TASK, NOTIFICATION, REQUEST, RESULT, Message, Session, content
-from ...rules import observe
+from ...rules import noted, observe
 from ...values import items, masked, members
 
 UNDECIDED: Dict[str, str] = {}
@@ -265,6 +265,7 @@ def note_needy(message: Message) -> None:
     """Note that a tool only runs as a task."""
     if any(members(each.get("execution")).get("taskSupport") == "required" for _, each in new_items(message)):
         tasks(message.session).needy = True
+        noted(message.connection, "needy")
 
 
 @observe(on=REQUEST)

@@ -100,7 +100,7 @@ def _anonymous(exchange: Exchange) -> Optional[Tuple[str, str, str, str]]:
     return exchange.path, exchange.method, first.method, str(first.params.get("name", first.params.get("uri")))[:200]
 
 
-@rule("http.authenticate", on=RESPONSE, needs="http", scene="""
+@rule("http.authenticate", on=RESPONSE, when="guarded", needs="http", scene="""
     on http 2025-03-26 nosession
     C [3] #1 tools/list {}
     S [3] 401
@@ -122,7 +122,7 @@ def authenticated(exchange: Exchange) -> Verdict:
     return "served without credentials, which were wanted before" if _served(exchange) and asked in refused else None
 
 
-@observe(on=RESPONSE)
+@observe(on=RESPONSE, when="refused")
 def note_refused(exchange: Exchange) -> None:
     """Note that a request without credentials was refused."""
     asked = _anonymous(exchange) if exchange.status == 401 else None

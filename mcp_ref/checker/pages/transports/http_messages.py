@@ -7,7 +7,7 @@ from ....jsontext import JsonError, loads
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import MOST, accepts, is_streamable, text_of
 from ...observed import ERROR, NOISE, NOTIFICATION, REQUEST, RESULT, Connection, Exchange, Message
-from ...rules import BATCH, END, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, observe, rule
+from ...rules import BATCH, END, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, noted, observe, rule
 
 UNDECIDED = {
     "http.client-supports-json-and-sse": "a client that leaves a reply may have cancelled, failed or lost the network; "
@@ -324,7 +324,7 @@ def _client_name(message: Message) -> Any:
     return info.get("name") if isinstance(info, dict) else None
 
 
-@rule("http.dual-era-inspect-400", on=REQUEST, when="http client", always=True, needs="http", scene="""
+@rule("http.dual-era-inspect-400", on=REQUEST, when="http client fallback", always=True, needs="http", scene="""
     on http 2026-07-28 bare client={}
     C [1] #1 tools/call {"name": "ask"}
     S [1] 400 {"Content-Type": "application/json"}
@@ -353,12 +353,16 @@ def no_blind_fallback(message: Message) -> Verdict:
     return "initialize after the error %s" % error.error.get("code")
 
 
-@observe(on=(REQUEST, ERROR), when="http")
+@observe(on=REQUEST, when="http client fallback")
+def forget_refusal(message: Message) -> None:
+    """Forget a refusal with the next request."""
+    message.connection.state(Refusal).error = None
+
+
+@observe(on=ERROR, when="http")
 def note_refusal(message: Message) -> None:
-    """Note the refusal of a request without handshake; the next request forgets it."""
-    refusal = message.connection.state(Refusal)
-    if message.kind == REQUEST and message.sender == "client":
-        refusal.error = None
-    elif message.kind == ERROR and message.error.get("code") in MODERN_CODES and message.revision is not None:
-        if message.revision.stateless and message.exchange is not None and message.exchange.status == 400:
-            refusal.error = message
+    """Note the refusal of a request without handshake."""
+    if message.error.get("code") in MODERN_CODES and message.revision is not None and message.revision.stateless and (
+            message.exchange is not None and message.exchange.status == 400):
+        message.connection.state(Refusal).error = message
+        noted(message.connection, "fallback")

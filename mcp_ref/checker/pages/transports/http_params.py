@@ -281,13 +281,17 @@ def lists_again(message: Message) -> Verdict:
     return "the same call with the same header fields" if same else None
 
 
-@observe(on=(REQUEST, ERROR), when="http")
+@observe(on=REQUEST, when="http")
+def forget_mismatch(message: Message) -> None:
+    """Forget a call that was refused because of its header fields, when the tools are listed."""
+    if message.method == "tools/list":
+        message.connection.state(Mismatch).call = ""
+
+
+@observe(on=ERROR, when="http")
 def note_mismatch(message: Message) -> None:
-    """Note a call that was refused because of its header fields; a listing forgets it."""
-    last = message.connection.state(Mismatch)
-    if message.kind == REQUEST and message.method == "tools/list":
-        last.call = ""
-    asked = refused(message)
+    """Note a call that was refused because of its header fields."""
+    last, asked = message.connection.state(Mismatch), refused(message)
     if asked is not None and asked.method == "tools/call" and not standard_faults(asked):
         last.call, last.fields = _call(asked), _fields(asked)
 

@@ -120,7 +120,7 @@ def get_unrelated(message: Message) -> Verdict:
 
 
 @rule("http.get-no-response", on=(RESULT, ERROR, REQUEST, NOTIFICATION),
-      when="http server", party="server", needs="http", scene="""
+      when="fetched server", party="server", needs="http", scene="""
     on http 2025-06-18
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream
@@ -268,7 +268,7 @@ def answered_in_the_end(connection: Connection) -> Verdict:
 
 # Streams that are cut off
 
-@rule("http.disconnect-not-cancel", on=(RESULT, ERROR), when="http", party="server", needs="http", scene="""
+@rule("http.disconnect-not-cancel", on=(RESULT, ERROR), when="fetched", party="server", needs="http", scene="""
     on http 2025-06-18
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream

@@ -6,7 +6,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import is_streamable
 from ...observed import ERROR, RESULT, Connection, Exchange, Session, SseEvent, content
-from ...rules import END, FINISH, HEAD, KEPT, RESPONSE, SSE_EVENT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import (
+    END, FINISH, HEAD, KEPT, RESPONSE, SSE_EVENT, Broken, CannotTell, Verdict, noted, observe, rule,
+)
 from .http_endpoint import said
 
 UNDECIDED: Dict[str, str] = {}
@@ -256,7 +258,7 @@ def waits(exchange: Exchange) -> Verdict:
     return Broken("after %.0f ms instead of %d" % (waited * 1000, last.retry), "Last-Event-ID")
 
 
-@rule("http.resume-get-polling", on=RESPONSE, needs="http sse end", scene="""
+@rule("http.resume-get-polling", on=RESPONSE, when="cursor stream", needs="http sse end", scene="""
     on http 2025-11-25
     C [3] GET /mcp {"Accept": "text/event-stream"}
     S [3] stream
@@ -291,7 +293,7 @@ def note_resumed(exchange: Exchange) -> None:
 
 # Streams that are closed before their end
 
-@rule("http.resume-retry-before-close", on=RESPONSE, needs="http sse end", scene="""
+@rule("http.resume-retry-before-close", on=RESPONSE, when="early", needs="http sse end", scene="""
     on http 2025-11-25
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream
@@ -325,6 +327,7 @@ def note_early(exchange: Exchange) -> None:
         cursors.early[exchange.number] = exchange
         if len(cursors.unjudged) < Bounds().messages:
             cursors.unjudged.append(exchange)
+            noted(exchange.connection, "early")
 
 
 def sessions_of(connection: Connection) -> List[Session]:

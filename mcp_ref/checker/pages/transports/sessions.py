@@ -5,7 +5,7 @@ from typing import Any, Dict, Optional
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import is_streamable, mask_of
 from ...observed import REQUEST, RESULT, Connection, Exchange, Message, Session
-from ...rules import END, FINISH, HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, observe, rule
+from ...rules import END, FINISH, HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, noted, observe, rule
 from .http_endpoint import is_get, said
 from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern
 from .resumability import Activity
@@ -115,7 +115,7 @@ def id_echoed(subject: Any) -> Verdict:
     return _echoes(exchange, subject.session, exchange.opened)
 
 
-@rule("http.session-missing-400", on=RESPONSE, needs="http", provoked="http.session-id-echo", scene="""
+@rule("http.session-missing-400", on=RESPONSE, when="unserved", needs="http", provoked="http.session-id-echo", scene="""
     on http 2025-06-18
     C [3 Mcp-Session-Id=] #1 tools/list {}
   + S [3] 400
@@ -136,7 +136,7 @@ def missing_refused(exchange: Exchange) -> Verdict:
 
 # The end of a session
 
-@rule("http.session-404", on=RESPONSE, needs="http", scene="""
+@rule("http.session-404", on=RESPONSE, when="left", needs="http", scene="""
     on http 2025-06-18
     C [3] DELETE /mcp {}
     S [3] 200
@@ -162,7 +162,7 @@ def gone(exchange: Exchange) -> Verdict:
     return None
 
 
-@observe(on=RESPONSE)
+@observe(on=RESPONSE, when="unserved")
 def note_ending(exchange: Exchange) -> None:
     """Note that a session was deleted, or that it is not known any more."""
     if exchange.header("mcp-session-id") is None or not is_streamable(exchange):
@@ -170,11 +170,13 @@ def note_ending(exchange: Exchange) -> None:
     ending = exchange.session.state(Ending)
     if exchange.method == "DELETE" and exchange.status in (200, 204):
         ending.deleted = exchange.answered if ending.deleted is None else ending.deleted
+        noted(exchange.connection, "left")
     elif exchange.status == 404 and ending.refused is None and exchange.method != "DELETE" and ending.deleted is None:
         ending.refused = exchange.answered
+        noted(exchange.connection, "left")
 
 
-@rule("http.session-reinitialize", on=HEAD, needs="http", scene="""
+@rule("http.session-reinitialize", on=HEAD, when="left", needs="http", scene="""
     on http 2025-06-18
     C [3] #1 tools/list {}
     S [3] 404
