@@ -35,9 +35,10 @@ _HEADS = 256
 """Heads that are remembered: those of most exchanges are equal, and a reader gives equal ones as one object."""
 
 
-def id_key(id: Any) -> Tuple[str, Any]:
+def id_key(id: Any) -> Tuple[Any, Any]:
     """Return a key under which ids are the same only if their JSON types are: 1, "1" and true differ."""
-    return ("string", id) if isinstance(id, str) else (type(id).__name__, repr(id))
+    kind = type(id)
+    return (kind, id) if kind is int or kind is str else (kind, repr(id))
 
 
 class Message:
@@ -97,10 +98,14 @@ class Message:
         """True for a request over HTTP whose header fields are more than a plain copy of what they repeat."""
         self.notes: Dict[str, Any] = {}
         """Notes of rules about the message."""
-        for name in ("params", "result", "error"):
-            value = self.data.get(name)
-            if isinstance(value, dict):
-                setattr(self, name, value)
+        told = self.data.get
+        params, result, error = told("params"), told("result"), told("error")
+        if isinstance(params, dict):
+            self.params = params
+        if isinstance(result, dict):
+            self.result = result
+        if isinstance(error, dict):
+            self.error = error
         if self.kind in (REQUEST, NOTIFICATION):
             self.method = self.data["method"]
         meta = (self.result if self.kind == RESULT else self.params).get("_meta")

@@ -44,7 +44,7 @@ def _fault(decode: Callable[..., Any], value: Any, name: str, what: str) -> Opti
     return None
 
 
-_PARAMS: Dict[Tuple[str, int], Optional[Tuple[Callable[..., Any], str]]] = {}
+_PARAMS: Dict[Tuple[str, int], Tuple[Callable[..., Any], str]] = {}
 _RESULTS: Dict[Tuple[str, int, Any], Optional[Tuple[Callable[..., Any], str]]] = {}
 
 
@@ -63,9 +63,10 @@ def _params_decoder(message: Message, revision: Revision) -> Optional[Tuple[Call
     if row is None:
         return None
     key = (row.name, revision.rank)
-    if key not in _PARAMS:
-        _PARAMS[key] = (decoder(params_class(row), revision), _name(row.params))
-    return _PARAMS[key]
+    found = _PARAMS.get(key)
+    if found is None:
+        found = _PARAMS[key] = (decoder(params_class(row), revision), _name(row.params))
+    return found
 
 
 @rule("schema.params", on=(REQUEST, NOTIFICATION), follows=_ANY, row=_row("schema.params", "MUST"), scene="""

@@ -72,21 +72,23 @@ def kind_by_name(message: Message) -> str:
 
 def envelope(message: Message) -> Optional[Broken]:
     """Return what is wrong with the members of a message by JSON-RPC alone, None if nothing is."""
-    data = message.data
+    data, kind = message.data, message.kind
     if data.get("jsonrpc") != "2.0":
         if "jsonrpc" not in data:
             return Broken("jsonrpc is missing", "jsonrpc")
         return Broken('jsonrpc is %s, and not the string "2.0"' % shown(data["jsonrpc"]), "jsonrpc")
-    if message.kind == ODD:
+    if kind == RESULT:
+        return None
+    if kind == ODD:
         return Broken("method is %s" % typed(data["method"]) if "method" in data
                       else "neither method, result nor error", "method")
-    if message.kind in (REQUEST, NOTIFICATION) and "params" in data and not isinstance(data["params"], (dict, list)):
+    if kind in (REQUEST, NOTIFICATION) and "params" in data and not isinstance(data["params"], (dict, list)):
         return Broken("params is %s" % typed(data["params"]), "params")
-    if message.kind == ERROR and "result" in data:
+    if kind == ERROR and "result" in data:
         return Broken("result beside error", "error")
-    if message.kind == ERROR and not message.error:
+    if kind == ERROR and not message.error:
         return Broken("error is %s" % shown(data["error"]), "error")
-    if message.kind == ERROR and not ("code" in message.error and isinstance(message.error.get("message"), str)):
+    if kind == ERROR and not ("code" in message.error and isinstance(message.error.get("message"), str)):
         return Broken("error without code or message", "error")
     return None
 
@@ -423,17 +425,18 @@ def remember_id(message: Message) -> None:
 @observe(on=(REQUEST, NOTIFICATION, RESULT, ERROR, ODD, NOISE))
 def remember_faults(message: Message) -> None:
     """Note a message that its receiver may not have been able to read, and each error that is about such a one."""
-    faults = message.connection.state(Faults)
-    count = faults.count
-    if message.kind == NOISE or envelope(message) or (message.kind == REQUEST and not _is_plain(message.id)) or (
-            "params" in message.data and not isinstance(message.data["params"], dict)):
-        count[message.sender] += 1
-        if message.kind == ODD and _is_plain(message.id):
-            faults.ids[message.sender, message.id] = None
-    elif message.kind == ERROR and message.id is None and count[message.receiver]:
-        count[message.receiver] -= 1
-    if message.kind != NOISE:
+    kind = message.kind
+    if kind != NOISE:
         message.connection.state(Spoken).last[message.sender] = message
+    if kind == NOISE or envelope(message) or (kind == REQUEST and not _is_plain(message.id)) or (
+            not message.params and "params" in message.data and not isinstance(message.data["params"], dict)):
+        faults = message.connection.state(Faults)
+        faults.count[message.sender] += 1
+        if kind == ODD and _is_plain(message.id):
+            faults.ids[message.sender, message.id] = None
+    elif kind == ERROR and message.id is None:
+        count = message.connection.state(Faults).count
+        count[message.receiver] -= count[message.receiver] > 0
 
 
 @observe(on=BATCH)

@@ -48,8 +48,9 @@ class Seen:
 def _metas(message: Message) -> List[Mapping[str, Any]]:
     """Return each ``_meta`` whose place the protocol defines: that of the message, and those of items of its result."""
     found = [message.meta] if message.meta else []
-    for name in _LISTS if message.kind == RESULT else ():
-        items = message.result.get(name)
+    named = [name for name in message.result if name in _LISTS] if message.kind == RESULT else []
+    for name in named if len(named) < 2 else sorted(named, key=_LISTS.index):
+        items = message.result[name]
         for item in items[:_MOST] if isinstance(items, list) else ():
             value = item.get("_meta") if isinstance(item, dict) else None
             if isinstance(value, dict):

@@ -32,6 +32,9 @@ def _row(id: str, level: str, revisions: str, heading: str) -> Requirement:
 
 def _told(message: Message) -> List[Tuple[str, Mapping[str, Any]]]:
     """Return the tasks that a message tells of, each with its place."""
+    if message.method == CALL_TOOL and message.kind != NOTIFICATION and (
+            "task" not in message.result and "taskId" not in message.result):
+        return []  # as nearly always
     if message.revision is None or not message.revision.stateless:
         return reports(message)
     if message.method == CALL_TOOL and not is_created(message):
@@ -55,8 +58,10 @@ _TOLD = """
       scene=scene(_TOLD % '"createdAt": "yesterday", "lastUpdatedAt": "2026-11-22T10:30:00Z", "ttlMs": 60000'))
 def times(message: Message) -> Verdict:
     """The times of a task are those of ISO 8601, and none of its changes is older than the task."""
-    found: List[Union[str, Broken]] = []
     told = _told(message)
+    if not told:
+        return None
+    found: List[Union[str, Broken]] = []
     for where, task in told:
         made, changed = task.get("createdAt"), task.get("lastUpdatedAt")
         for name, value in (("createdAt", made), ("lastUpdatedAt", changed)):
@@ -66,7 +71,7 @@ def times(message: Message) -> Verdict:
         if first is not None and last is not None and last < first - _SKEW:
             found.append(Broken("changed at %s, and created at %s" % (short(changed), short(made)),
                                 where + ".lastUpdatedAt"))
-    return found[:4] or (KEPT if told else None)
+    return found[:4] or KEPT
 
 
 _DURATIONS = ("ttl", "ttlMs", "pollInterval", "pollIntervalMs")
@@ -79,13 +84,18 @@ _DURATIONS = ("ttl", "ttlMs", "pollInterval", "pollIntervalMs")
       scene=scene(_TOLD % '%(times)s, "pollIntervalMs": -5000'))
 def durations(message: Message) -> Verdict:
     """The lifetime of a task, and the time between two looks at it, are not negative."""
-    told = _told(message)
     if message.kind == REQUEST and message.method in AUGMENTED:
-        told = [("params.task", members(message.params.get("task")))]
+        if "task" not in message.params:
+            return KEPT
+        told = [("params.task", members(message.params["task"]))]
+    else:
+        told = _told(message)
+    if not told:
+        return None
     found: List[Union[str, Broken]] = [
         Broken("%s is %s" % (name, short(task[name])), "%s.%s" % (where, name))
         for where, task in told for name in _DURATIONS if type(task.get(name)) in (int, float) and task[name] < 0]
-    return found[:4] or (KEPT if told else None)
+    return found[:4] or KEPT
 
 
 # Who offers the extension
@@ -100,10 +110,10 @@ def durations(message: Message) -> Verdict:
 """))
 def offered(message: Message) -> Verdict:
     """A server that answers with tasks, or about them, has declared the extension."""
+    if message.method == CALL_TOOL and not is_created(message):
+        return None
     asked = message.request
     if message.sender != SERVER or (message.kind != NOTIFICATION and (asked is None or declared(asked) is not True)):
-        return None
-    if message.method == CALL_TOOL and not is_created(message):
         return None
     known = message.has_extension(SERVER, TASKS)
     if known:

@@ -123,8 +123,8 @@ def binary(message: Message) -> Verdict:
     """The blob of a resource is base64."""
     found: Faults = []
     seen = False
-    inside = [("result.contents[%d].blob", place, each)
-              for place, each in enumerate(items(message.result.get("contents")))]
+    inside: List[Tuple[str, int, Any]] = [
+        ("result.contents[%d].blob", place, each) for place, each in enumerate(items(message.result.get("contents")))]
     inside += [("result.content[%d].resource.blob", place, each["resource"])
                for place, each in enumerate(items(message.result.get("content")))
                if isinstance(each, dict) and "resource" in each]

@@ -1,5 +1,6 @@
 """Rules of pagination [.. server/utilities/pagination]."""
 
+from itertools import islice
 from typing import Dict, NamedTuple, Tuple, Union
 
 from ....wiretrace import CLIENT, SERVER
@@ -63,15 +64,17 @@ class Pages:
 @observe(on=MESSAGE)
 def note_stray(message: Message) -> None:
     """Note a cursor that came in a message which is no result of a list: a client may have known it for one."""
-    if message.kind == REQUEST or (
-            message.kind == RESULT and message.method in LISTS and isinstance(message.data["result"], dict)):
+    kind = message.kind
+    if kind == REQUEST:
         return
-    known = message.connection.trace.state(Cursors)
-    unread = message.kind == ODD or ("result" in message.data and message.method in LISTS)
-    known.lost = known.lost or (message.sender == SERVER and unread)
-    for value in list(message.data.values())[:_MEMBERS]:
+    lists = message.method in LISTS
+    if lists and kind == RESULT and isinstance(message.data["result"], dict):
+        return
+    if message.sender == SERVER and (kind == ODD or (lists and "result" in message.data)):
+        message.connection.trace.state(Cursors).lost = True
+    for value in islice(message.data.values(), _MEMBERS):
         if isinstance(value, dict) and isinstance(value.get("nextCursor"), str):
-            known.stray[value["nextCursor"]] = None
+            message.connection.trace.state(Cursors).stray[value["nextCursor"]] = None
 
 
 @observe(on=MESSAGE, method=(*_METHODS, TASKS))

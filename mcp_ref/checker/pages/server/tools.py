@@ -299,7 +299,7 @@ def _says(text: str, wanted: List[Any]) -> bool:
 """)
 def embeds(message: Message) -> Verdict:
     """A server whose tools return embedded resources has declared the capability resources."""
-    if not any(members(block).get("type") == "resource" for block in items(message.result.get("content"))):
+    if "resource" not in [members(block).get("type") for block in items(message.result.get("content"))]:
         return None
     known = message.has_capability(SERVER, "resources")
     if known is None:
