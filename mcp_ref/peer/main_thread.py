@@ -1,9 +1,19 @@
 """An executor on the host's main thread, for hosts whose own interface may be touched only there.
 
 The host creates a `MainThreadQueue`, gives it to a server or client as executor, and calls
-``pump(max_ms)`` from a timer on the thread where handlers shall run. A host that does not pump
-does not hang its peer: a job that has waited for ``stall_after`` seconds is answered with an
-error that says so.
+``pump(max_ms)`` from a timer on the thread where handlers shall run. Where the host has a call of its own
+that runs a function on that thread, ``post`` takes it, and no timer is needed:
+
+=======================  ==============================================
+host                     ``post``
+=======================  ==============================================
+an event loop (Jupyter)  ``loop.call_soon_threadsafe`` of ``asyncio``
+LibreOffice              ``addCallback`` of ``AsyncCallback``
+Blender, tkinter         none that every thread may call: use a timer
+=======================  ==============================================
+
+``examples/hosts/`` has a server for each. A host that does not pump does not hang its peer: a job that has
+waited for ``stall_after`` seconds is answered with an error that says so.
 
 The thread that pumps may wait for the peer, in a handler or not: the wait pumps, so that other handlers
 go on meanwhile. Several connections may share a queue; the host closes it when it stops pumping.
@@ -14,6 +24,7 @@ from collections import deque
 from typing import Callable, Deque, Optional, Sequence, Tuple
 
 from ..deadline import clock
+from ..diagnostics.usercode import log_raised
 from ..errors import INTERNAL_ERROR, RpcError
 from ..options import spelt
 from ..threads import start_thread
@@ -22,13 +33,20 @@ from .outbox import Outbox
 
 
 class MainThreadQueue(Executor):
-    """An executor that runs handlers inside `pump`, on whichever thread calls it."""
+    """An executor that runs handlers inside `pump`, on whichever thread calls it, or inside what ``post`` calls.
+
+    ``stall_after``: seconds after which a job that nobody has run is answered with an error. ``post``: called with
+    a function, on any thread, for each job; the host then calls the function on its main thread.
+    """
 
     needs_pump = True
 
     @spelt
-    def __init__(self, stall_after: float = 5.0) -> None:
+    def __init__(
+        self, stall_after: float = 5.0, post: Optional[Callable[[Callable[[], None]], object]] = None
+    ) -> None:
         self._stall_after = stall_after
+        self._post = post
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._jobs: Deque[Tuple[float, Job, Outbox]] = deque()
@@ -47,6 +65,12 @@ class MainThreadQueue(Executor):
             watch, self._watched = not self._watched, True
         if watch:
             start_thread("mcp-ref:watchdog:main-thread-queue", self._watch)
+        if self._post is not None:
+            try:
+                for _ in jobs:
+                    self._post(self._run_one)
+            except Exception as error:  # the reader goes on; the watchdog answers for jobs that no post runs
+                log_raised("post of MainThreadQueue", error)
         return True
 
     @spelt
@@ -88,6 +112,9 @@ class MainThreadQueue(Executor):
     def _wait_pumping(self, seconds: float) -> None:
         if self.wait(seconds):
             self._pump(clock() + seconds)
+
+    def _run_one(self) -> None:
+        self._pump(0.0)
 
     def _pump(self, until: float) -> int:
         self._pumper = threading.current_thread()

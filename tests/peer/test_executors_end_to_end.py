@@ -1,16 +1,18 @@
 """The executors under real conversations: inline, and the host's own thread."""
 import json
 import pathlib
+import queue as queues
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from mcp_ref import connect
 from mcp_ref.errors import Busy, LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors import Inline
+from mcp_ref.peer.executors import Inline, Job
 from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.threads import count_waiting
 from mcp_ref.transports.lines.child import StdioChild
@@ -255,6 +257,54 @@ def test_a_host_that_does_not_pump_costs_an_error_and_not_a_hang(role):
         assert queue.wait(PATIENCE) and queue.pump() == 1
         assert side.peer.receive()["id"] == 2
     queue.close()
+
+
+@pytest.mark.race
+@in_both_roles
+def test_a_host_with_a_call_of_its_own_for_its_main_thread_needs_no_timer(role):
+    functions, seen = queues.Queue(), []
+    queue = MainThreadQueue(post=functions.put)
+    loop = threading.Thread(target=lambda: [function() for function in iter(functions.get, None)], daemon=True)
+    with Side(role, handlers={"who": lambda ctx: seen.append(threading.current_thread())}, executor=queue) as side:
+        for id in range(5):
+            side.ask(id, "who")
+        loop.start()
+        assert [side.peer.receive()["id"] for _ in range(5)] == list(range(5))
+        assert seen == [loop] * 5
+    queue.close()
+    functions.put(None)
+    loop.join(PATIENCE)
+    assert not loop.is_alive()
+
+
+def test_one_function_is_posted_for_each_job_so_that_none_is_left_behind():
+    class Noted(Job):
+        def run(self):
+            ran.append(self)
+
+    functions, ran, jobs = [], [], [Noted(), Noted(), Noted()]
+    queue = MainThreadQueue(stall_after=PATIENCE, post=functions.append)
+    assert queue.submit(jobs, SimpleNamespace(flush_soon=lambda: None))
+    for number, function in enumerate(functions, 1):
+        function()
+        assert ran == jobs[:number]
+    assert ran == jobs
+    queue.close()
+    assert not queue.submit([Noted()], None) and len(functions) == 3
+
+
+@in_both_roles
+def test_a_post_that_fails_is_logged_and_costs_an_error_and_not_the_connection(role, caplog):
+    def post(function):
+        raise RuntimeError("the loop is closed")
+
+    queue = MainThreadQueue(stall_after=0.02, post=post)
+    with Side(role, handlers={"never": lambda ctx: None}, executor=queue) as side:
+        for id in range(2):
+            side.ask(id, "never")
+            assert "not pumped" in side.peer.receive()["error"]["message"]
+    queue.close()
+    assert "post of MainThreadQueue raised RuntimeError: the loop is closed" in caplog.text
 
 
 def test_notifications_and_callbacks_of_a_host_that_does_not_pump_wait_for_it():
