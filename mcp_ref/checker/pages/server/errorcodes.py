@@ -115,8 +115,10 @@ def _unlisted(message: Message, name: Any) -> Verdict:
     return KEPT if name in listing.names else None
 
 
-def _code(message: Message, why: str) -> Verdict:
+def _code(message: Message, why: str, capability: str) -> Verdict:
     code, text = code_and_text(message)
+    if code == METHOD_NOT_FOUND and message.has_capability(SERVER, capability) is not True:
+        return None  # the server has no such method at all, and says so
     if code == INVALID_PARAMS:
         return KEPT
     if code in (METHOD_NOT_FOUND, INTERNAL, -32002, 0) or _NONE.search(text) is not None:
@@ -143,7 +145,8 @@ def unknown_prompt(message: Message) -> Verdict:
     known = _unlisted(message, name)
     if isinstance(known, CannotTell):
         return known
-    return None if known is KEPT or name is None else _code(message, "no prompt %s is listed" % short(name))
+    return None if known is KEPT or name is None else _code(
+        message, "no prompt %s is listed" % short(name), "prompts")
 
 
 def _missing(message: Message) -> str:
@@ -169,7 +172,7 @@ def _missing(message: Message) -> str:
 def missing_argument(message: Message) -> Verdict:
     """A request for a prompt without a required argument is answered with the code of invalid params."""
     name = _missing(message)
-    return _code(message, "the argument %s is missing" % short(name)) if name else None
+    return _code(message, "the argument %s is missing" % short(name), "prompts") if name else None
 
 
 @rule("prompts.validate-arguments", on=(RESULT, ERROR), method="prompts/get", party=SERVER, scene=_PROMPTS + """
@@ -201,7 +204,7 @@ def completes_unknown(message: Message) -> Verdict:
         return known if isinstance(known, CannotTell) else None
     why = "no prompt %s is listed" % short(ref["name"])
     if message.kind == ERROR:
-        return _code(message, why)
+        return _code(message, why, "completions")
     values = members(message.result.get("completion")).get("values")
     return Broken("completed with nothing, though %s" % why, "result.completion") if values == [] else None
 

@@ -383,7 +383,8 @@ def any_case(message: Message) -> Verdict:
     names = [name for name, _ in asked.exchange.fields if name.lower() in ("mcp-method", "mcp-name")
              or name.lower() == VERSION.lower()]
     odd = [name for name in names if name not in USUAL]
-    others = asked.method == "tools/call" or asked.method in ADDED or not known_since(asked.method)
+    others = asked.method == "tools/call" or asked.method in ADDED or not known_since(asked.method) or (
+        asked.method in NAMED and _expected(asked, NAME) is None)  # the body names nothing: what is refused is the body
     if not odd or asked.exchange.header("mcp-protocol-version") is None or others or any(
             is_repeated(asked.exchange, name) for name in names):
         return None  # a call, or a method of an extension, may have other fields that do not fit
