@@ -52,6 +52,7 @@ floor  name               what it has
        `crosscheck`       the comparison of `messages` with the official schemas
        `demo`             the demonstration of ``make demo``
        `testing`          tests of servers: a client in memory, each revision in turn
+       `examiner`         examinations of servers: legal and illegal messages, in each revision
 17     `cli`              the command line
 18     `__main__`         ``python3 -m mcp_ref``
        `contributing`     this page

@@ -21,6 +21,7 @@ thread          what it does                                 blocks on; freed by
 ``callbacks``   calls `add_done_callback` of futures         the callback
 ``child``       waits for the end of a child process         the child
 ``ending``      ends a server in order after SIGTERM         handlers; their grace
+``examiner``    reads what an examined server writes         `Transport.read`; a message, the end, close
 ``exit``        ends a process that a stuck handler keeps    time
 ``expiry``      deletes tasks of a client that have expired  half a second; no such task being left, close
 ``extension``   an extension's work on an answer             the extension

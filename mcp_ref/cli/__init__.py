@@ -17,6 +17,7 @@
     python3 -m mcp_ref explain --missing               what this package does not do; --readings: what it decided
     python3 -m mcp_ref diff 2025-06-18 2025-11-25      what differs between two revisions
     python3 -m mcp_ref check FILE | -- CMD             judge a session, recorded or live, clause by clause
+    python3 -m mcp_ref examine SERVER                  put a server through all revisions, and say what it breaks
     python3 -m mcp_ref ladder FILE                     draw a recorded session, with what breaks a rule at its message
     python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
     python3 -m mcp_ref vendor FOLDER                   copy this package into a program
@@ -66,6 +67,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision"),
     "diff": (".learn.diff", "tell what differs between two revisions"),
     "check": (".judge.check", "judge a session, recorded or live: which clause was broken, by whom, where"),
+    "examine": (".judge.examine", "put a server through every revision it speaks, and say which clauses it keeps"),
     "ladder": (".judge.ladder", "draw a recorded session, with what breaks a rule at its message"),
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),

@@ -33,13 +33,15 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("streamable", "recorder"),
     ("peer",),
     ("server", "client", "auth", "checker"),
-    ("host", "inspector", "crosscheck", "demo", "testing"),
+    ("host", "inspector", "crosscheck", "demo", "testing", "examiner"),
     ("cli",),
     ("__main__", "contributing"),
 )
 BESIDE: Set[Tuple[str, str]] = set()  # (importer, imported) of one level
 # The judge is independent of what it judges.
 CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:9])
+# The examiner talks to what it examines, by nothing that knows what is right.
+EXAMINER_MAY_NOT_USE = {"peer", "server", "client", "host", "auth", "protocol"}
 MOST_MODULES = 22
 MOST_LINES = 500
 # Modules that have one importer, which loads them at once, and that are still better read by themselves.
@@ -108,6 +110,8 @@ def fault(edge: Edge) -> str:
         return "makes HTTP know what is sent over it"
     if importer == "checker" and imported not in CHECKER_MAY_USE:
         return "makes the judge depend on what it judges"
+    if importer == "examiner" and imported in EXAMINER_MAY_NOT_USE:
+        return "makes the examiner depend on what it examines"
     return "" if LEVEL[imported] < LEVEL[importer] else "goes up or sideways"
 
 
@@ -180,6 +184,7 @@ def test_imports_inside_the_package_are_relative() -> None:
     ("codec", "from . import methods", "goes up or sideways"),
     ("checker/rules", "from ..protocol import lifecycle", "makes the judge depend on what it judges"),
     ("checker/rules", "from ..wiretrace import Event", ""),
+    ("examiner/talk", "from ..client import Client", "makes the examiner depend on what it examines"),
     ("http11/server/reactor", "from ...protocol import httprules", "makes HTTP know what is sent over it"),
     ("http11/server/reactor", "from ...limits import Limits", ""),
     ("novel", "from . import errors", "has no level: add it to LAYERS"),

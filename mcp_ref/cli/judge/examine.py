@@ -1,0 +1,161 @@
+"""The command `examine`: put a server through every revision it speaks, and say which clauses it keeps.
+
+The exit code is 0 without faults at or above ``--level``, 1 with some, 2 for wrong usage, 3 if the server could not be
+started or reached, or speaks no revision.
+"""
+
+import argparse
+import json
+import sys
+from typing import Any, Callable, List, Optional
+
+from ...examiner import wire_to
+from ...examiner.examination import BROKEN, PATIENCE, WARNED, Examination
+from ...examiner.report import FORM, FORMS, Report
+from ...examiner.scenes import load
+from ...examiner.stage import ALL
+from ...examiner.talk import Wire
+from ...limits import DEFAULT
+from ...revisions import REVISIONS, revision
+from ...wiretrace import Trace
+from ..command import Command, Commands
+from ..output import DONE, FAILED, UNREACHABLE, UsageError, note, one_line, say, say_json
+from ..tracing import trace_to
+from ..use.connecting import take_entry, target_arguments, target_options
+
+_HELP = """\
+examples:
+  examine "python3 server.py"                      every revision that the server speaks
+  examine https://example.com/mcp --token-env KEY  a server of the web, with a token
+  examine mcp.json:git --revision 2025-11-25       an entry of a host's file, one revision
+  examine "python3 server.py" --allow add          a tool may be called although it does not say that it only reads
+  examine "python3 server.py" --only unknown-tool  one scene again; or the id of a requirement
+  examine "python3 server.py" --json --out known.json
+  examine "python3 server.py" --baseline known.json   only faults that are new
+
+Tools are called only if their annotations have readOnlyHint, or if they are allowed.
+
+Exit codes: 0: no fault at or above --level. 1: there is one. 2: wrong usage. 3: the server could not be reached, or
+speaks no revision."""
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _HELP
+    target_options(parser)
+    parser.add_argument("--allow", action="append", default=[], metavar="TOOL",
+                        help="this tool may be called, whatever it does; may be repeated")
+    parser.add_argument("--all-tools", action="store_true", help="all tools may be called, whatever they do")
+    parser.add_argument("--only", action="append", default=[], metavar="ID",
+                        help="only this scene, or the scenes about this requirement; may be repeated")
+    parser.add_argument("--timeout", type=float, default=PATIENCE, metavar="SECONDS",
+                        help="the time to wait for one answer (default: %g)" % PATIENCE)
+    parser.add_argument("--format", choices=sorted(FORMS), default="text", help="the form of the report (text)")
+    parser.add_argument("--whole", action="store_true",
+                        help="list what was not examined, or cannot be told, with the reasons")
+    parser.add_argument("--level", choices=(BROKEN, WARNED), default=BROKEN,
+                        help="the least that makes the exit code 1: broken (a MUST, the default) or warned")
+    parser.add_argument("--baseline", metavar="FILE", help="an earlier report as JSON: what it has is known")
+    parser.add_argument("--out", metavar="FILE", help="write the report to a file")
+    parser.add_argument("--list", action="store_true", help="print the scenes (SERVER may be -)")
+
+
+def _examine(options: Any) -> int:
+    if options.list:
+        return _list(options)
+    _check_only(options.only)
+    if not options.timeout > 0:
+        raise UsageError("--timeout must be more than 0 seconds")
+    if options.era is not None:
+        raise UsageError("--era is for clients: examine finds out what the server speaks, --revision names one")
+    baseline = _baseline(options.baseline)
+    take_entry(options, DEFAULT)
+    name = one_line(options.server if isinstance(options.server, str) else " ".join(options.server))
+    examination = Examination(
+        _wire(options), [revision(options.revision)] if options.revision else REVISIONS,
+        [ALL] if options.all_tools else options.allow, options.only, options.timeout, _progress(),
+        lambda sink: trace_to(options.trace, sink) or Trace(sink))
+    try:
+        chapters = examination.run()
+    finally:
+        examination.trace.close()
+        _progress()("")
+    report = Report(chapters, name, baseline)
+    _write(options, report)
+    if not report.examined:
+        return UNREACHABLE
+    return FAILED if report.failed(options.level) else DONE
+
+
+def _wire(options: Any) -> Callable[[Trace], Wire]:
+    """Return what makes a wire to the server that the options name. Raises `UsageError`."""
+    arguments = target_arguments(options)
+    if "auth" in arguments:
+        raise UsageError("examine sends a token that is there already: --token-env NAME; the command info with --oauth "
+                         "gets one")
+    fields = list((arguments.get("headers") or {}).items())
+    if arguments.get("token"):
+        fields.append(("Authorization", "Bearer " + arguments["token"]))
+    return wire_to(options.server, arguments["env"], arguments["inherit_env"], arguments["cwd"], fields,
+                   arguments.get("cafile"))
+
+
+def _progress() -> Callable[[str], Any]:
+    """Return what shows how far the examination is: one line of a terminal, written again and again."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return lambda line: None
+    return lambda line: print("\r%-78.78s%s" % (one_line(line), "" if line else "\r"), end="", file=sys.stderr,
+                              flush=True)
+
+
+def _check_only(names: List[str]) -> None:
+    scenes = load()
+    known = set(scenes).union(*((*row.ids, *row.provokes) for row in scenes.values()))
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError("--only %s: there is no such scene, and no scene is about such a requirement; --list prints "
+                         "them" % unknown[0])
+
+
+def _baseline(path: Optional[str]) -> Optional[List[str]]:
+    """Return the keys of the faults of an earlier report. Raises `UsageError` for a file that is none."""
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError) as error:
+        raise UsageError("--baseline %s cannot be read: %s" % (path, error)) from None
+    faults = found.get("faults") if isinstance(found, dict) and found.get("examination") == FORM else None
+    if not isinstance(faults, list) or not all(isinstance(each, dict) and isinstance(each.get("key"), str)
+                                               for each in faults):
+        raise UsageError("--baseline %s is no report of examine --json" % path)
+    return [each["key"] for each in faults]
+
+
+def _write(options: Any, report: Report) -> None:
+    form = "json" if options.json else options.format
+    text = "\n".join(report.lines(options.whole)) + "\n" if form == "text" else FORMS[form](report)
+    if not options.out:
+        say(text.rstrip("\n"))
+        return
+    try:
+        with open(options.out, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError("cannot write %s: %s" % (options.out, error.strerror or error)) from None
+    note("%s: %s" % (options.out, report.lines()[0]))
+
+
+def _list(options: Any) -> int:
+    rows = list(load().values())
+    if options.json:
+        say_json([{"name": row.name, "decides": list(row.ids), "provokes": list(row.provokes),
+                   "revisions": [REVISIONS[rank].name for rank in sorted(row.ranks)], "wires": list(row.wires),
+                   "needs": row.needs or None, "text": row.text} for row in rows])
+        return DONE
+    for row in rows:
+        say("%-26s %-9s %s" % (row.name, "/".join(row.wires), row.text))
+    return DONE
+
+
+COMMANDS: Commands = {"examine": Command(_examine, _configure, uses_server=True)}

@@ -1,0 +1,79 @@
+"""The examiner: puts a server through the revisions it speaks, on the transport where it is reached.
+
+The checker (`mcp_ref.checker`) judges what it is shown. The examiner talks: it sends what is legal and what is not, in
+each revision, and lets the checker judge what comes back; what only the sender can tell, because it knows what it has
+sent, the scenes decide themselves::
+
+    from mcp_ref.examiner import examine
+    from mcp_ref.examiner.report import Report
+
+    print("\\n".join(Report(examine("python3 server.py")).lines()))
+
+On the command line: ``python3 -m mcp_ref examine "python3 server.py"``. Nothing is destroyed: tools are called only if
+their annotations say that they only read, or if they are allowed by name.
+
+===============  ===================================================================================================
+module           what it has
+===============  ===================================================================================================
+`wire`           bytes to a server and back: pipes, sockets, HTTP
+`talk`           a legal conversation in one revision
+`arguments`      arguments of tools, made from schemas
+`scenes`         a scene as a row: the requirements it decides and provokes, and what it may say
+`stage`          what a scene is given: conversations, and what the server offers
+`pages`          the scenes
+`examination`    all scenes in all revisions, and what came of each requirement
+`report`         the report, for people and for programs
+===============  ===================================================================================================
+
+Not examined yet: clients; HTTP+SSE, the transport of 2024-11-05 over HTTP; tasks, skills and apps; authorization; and
+what the report calls "no scene shows it".
+"""
+
+import os
+from typing import Callable, Iterable, List, Mapping, Optional, Sequence, Union
+
+from ..options import spelt
+from ..revisions import REVISIONS, Revision
+from ..transports.lines.child import StdioChild
+from ..transports.lines.sockets import connect_socket
+from ..wiretrace import Trace
+from .examination import PATIENCE, Chapter, Examination
+from .talk import Wire
+from .wire import Fields, Pipe, Web
+
+__all__ = ["Chapter", "Examination", "examine", "wire_to"]
+Folder = Union[str, "os.PathLike[str]", None]
+
+
+@spelt
+def examine(
+    server: Union[str, Sequence[str]], revisions: Iterable[Revision] = REVISIONS, allowed: Iterable[str] = (),
+    patience: float = PATIENCE, env: Optional[Mapping[str, str]] = None, cwd: Folder = None,
+    headers: Optional[Mapping[str, str]] = None, cafile: Optional[str] = None,
+) -> List[Chapter]:
+    """Examine a server; return what came of each revision, for `report.Report`.
+
+    ``server``: a command (a string that is split as a shell does it, or a list of words), or an address at http://,
+    https://, tcp:// or unix://. ``allowed``: the names of tools that may be called although they do not say that they
+    only read; ``"*"`` is all. ``patience``: the seconds for which an answer is waited for. ``env``, ``cwd``: for a
+    command. ``headers``, ``cafile``: for HTTP. Raises `ConnectFailed` for a command that cannot be started, and for an
+    address that is none.
+    """
+    fields = list((headers or {}).items())
+    return Examination(wire_to(server, env, None, cwd, fields, cafile), revisions, allowed, patience=patience).run()
+
+
+def wire_to(
+    server: Union[str, Sequence[str]], env: Optional[Mapping[str, str]] = None, inherit_env: Optional[bool] = None,
+    cwd: Folder = None, fields: Fields = (), cafile: Optional[str] = None,
+) -> Callable[[Trace], Wire]:
+    """Return a function that makes a wire to a server, not open yet; see `examine`.
+
+    ``inherit_env``: that of `StdioChild`. ``fields``: header fields of every HTTP request.
+    """
+    scheme = server.partition("://")[0].lower() if isinstance(server, str) and "://" in server.split(" ")[0] else ""
+    if scheme in ("http", "https"):
+        return lambda trace: Web(str(server), trace, fields, cafile)
+    if scheme in ("tcp", "unix"):
+        return lambda trace: Pipe(connect_socket(str(server)), trace)
+    return lambda trace: Pipe(StdioChild(server, env, inherit_env, cwd), trace)

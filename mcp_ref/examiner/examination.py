@@ -1,0 +1,230 @@
+"""An examination: a server is put through the scenes, revision by revision, and the checker judges what is seen.
+
+What the checker finds at the server's messages, and what the scenes decide by themselves make one
+verdict for each requirement (`Verdicts`). What a scene sends is illegal where it has to be: so only the server's faults
+count.
+"""
+
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
+
+from ..checker import Checker
+from ..checker.findings import Finding
+from ..errors import McpError
+from ..requirements import Requirement, requirements
+from ..revisions import REVISIONS, Revision
+from ..wiretrace import HEADER, SERVER, Event, Trace
+from .scenes import PIPE, WEB, Broken, CannotTell, Kept, NotExamined, Said, Scene, Verdict, load
+from .stage import Stage
+from .talk import NotSpoken, Wire
+
+KEPT, BROKEN, WARNED, UNSURE, NOT_EXAMINED = "kept", "broken", "warned", "cannot tell", "not examined"
+STATES = (BROKEN, WARNED, KEPT, UNSURE, NOT_EXAMINED)
+"""The states of a requirement, the worst first."""
+PATIENCE = 5.0
+"""The seconds for which an answer is waited for, by default."""
+_ELSEWHERE = {PIPE: ("http.", "sse.", "auth."), WEB: ("stdio.", "sse.")}
+"""Wire -> the requirements that are about others."""
+
+
+class Fault(NamedTuple):
+    """A fault of the server."""
+
+    id: str
+    """The requirement."""
+    evidence: str
+    where: str
+    """The scene, and the message or the exchange of the trace, if the checker has found it."""
+    key: str
+    """The stable id: the same fault has the same one in each examination."""
+
+
+class Row(NamedTuple):
+    """A requirement in one revision, and what came of it."""
+
+    requirement: Requirement
+    state: str
+    said: str
+    """The evidence, or the reason."""
+
+
+class Chapter:
+    """The results of one revision."""
+
+    def __init__(self, revision: Revision, wire: str) -> None:
+        self.revision = revision
+        self.wire = wire
+        self.refused = ""
+        """The reason why the server was not examined in it; "" if it was."""
+        self.scenes: Dict[str, str] = {}
+        """Scene -> why it was not played, or "" if it was."""
+        self.faults: List[Fault] = []
+        self._said: Dict[str, List[Verdict]] = {}
+        self._checker = Checker()
+        self._reasons: Dict[str, str] = {}
+
+    def feed(self, event: Event) -> None:
+        """Take an event of the trace."""
+        self._checker.feed(event)
+
+    def note(self, row: Scene, said: Said) -> None:
+        """Take what a scene has said."""
+        verdicts = said if isinstance(said, dict) else {id: said for id in row.ids}
+        self.scenes[row.name] = ""
+        for id, verdict in verdicts.items():
+            if verdict is None or self.revision.rank not in requirements()[id].ranks():
+                continue
+            self._said.setdefault(id, []).append(verdict)
+            if not isinstance(verdict, (Kept, CannotTell)):
+                for each in verdict if isinstance(verdict, list) else [verdict]:
+                    made = each if isinstance(each, Broken) else Broken(str(each))
+                    self._found(id, made.evidence, "scene " + row.name, "%s:%s" % (id, row.name))
+
+    def note_end(self, row: Scene, why: str) -> None:
+        """Note that the shared conversation has ended in a scene: none of them gives the server a reason."""
+        if why and not any(each.where == "scene " + row.name for each in self.faults):
+            id = "version.base-required" if self.revision.stateless else "lifecycle.base-required"
+            self._said.setdefault(id, []).append(why)
+            self._found(id, "the connection ended: %s" % why, "scene " + row.name, "%s:%s" % (id, row.name))
+
+    def skipped(self, row: Scene, why: str) -> None:
+        """Note why a scene was not played."""
+        self.scenes[row.name] = why
+        for id in (*row.ids, *row.provokes):
+            self._reasons.setdefault(id, why)
+
+    def _found(self, id: str, evidence: str, where: str, key: str) -> None:
+        if all(each.key != key for each in self.faults):
+            self.faults.append(Fault(id, evidence, where, key))
+
+    def finish(self) -> None:
+        """Judge what can only be judged at the end."""
+        self._checker.finish()
+        seen: Dict[str, None] = {}
+        for finding in self._checker.findings:
+            if finding.cause is None and finding.party == SERVER and finding.verdict != "disagreement":
+                for id in (finding.rule.id, *finding.rule.also):
+                    seen[id] = None
+                self._found(finding.rule.id, finding.evidence, _place(finding), finding.key)
+        # What the checker has found is the cause of what the scene says of the same requirement.
+        self.faults = [each for each in self.faults if not (each.where.startswith("scene ") and each.id in seen)]
+
+    def rows(self) -> List[Row]:
+        """Return the requirements that bind a server in this revision on this wire, with what came of each."""
+        tallies = self._checker.tallies()
+        of = {id: tallies[rule] for rule, row in _rules().items() for id in (rule, *row.also)}
+        faults: Dict[str, Fault] = {}
+        for each in self.faults:
+            for id in (each.id, *(_rules()[each.id].also if each.id in _rules() else ())):
+                faults.setdefault(id, each)
+        found = []
+        for id, row in requirements().items():
+            if row.binding and row.role in ("server", "both") and self.revision in row.stated and not id.startswith(
+                    _ELSEWHERE[self.wire]):
+                found.append(self._row(row, faults.get(id), of.get(id)))
+        return found
+
+    def _row(self, row: Requirement, fault: Optional[Fault], tally: Any) -> Row:
+        row = row.stated_in(self.revision)
+        said = self._said.get(row.id, [])
+        if fault is not None:
+            return Row(row, BROKEN if "MUST" in row.level else WARNED, fault.evidence)
+        if any(isinstance(each, Kept) for each in said) or (tally is not None and tally.judged):
+            return Row(row, KEPT, "")
+        unsure = [each.missing for each in said if isinstance(each, CannotTell)]
+        if tally is not None and tally.unsure:
+            unsure += tally.unsure
+        if unsure:
+            return Row(row, UNSURE, unsure[0])
+        return Row(row, NOT_EXAMINED, self._reasons.get(row.id, "no scene shows it" if tally is None else
+                                                        "nothing was seen that it is about"))
+
+
+def _rules() -> Dict[str, Any]:
+    from ..checker.rules import load as load_rules
+
+    return load_rules()
+
+
+def _place(finding: Finding) -> str:
+    parts = ["message %d" % finding.number] * bool(finding.number)
+    parts += ["HTTP exchange %d" % finding.exchange] * bool(finding.exchange)
+    parts += [finding.method] * bool(finding.method)
+    return ", ".join(parts) or "the connection"
+
+
+class Examination:
+    """The examination of one server.
+
+    ``make(trace)``: returns a wire to it, not open yet. ``revisions``: those to examine. ``allowed``: the names of
+    tools that may be called although they do not say that they only read. ``only``: names of scenes, or ids of
+    requirements; empty: all. ``tell``: called with a line about what is done, for people who wait. ``trace``: a
+    function that returns a trace with the given sink, for a trace that has sinks of its own, too.
+    """
+
+    def __init__(
+        self, make: Callable[[Trace], Wire], revisions: Iterable[Revision] = REVISIONS, allowed: Iterable[str] = (),
+        only: Iterable[str] = (), patience: float = PATIENCE, tell: Callable[[str], Any] = lambda line: None,
+        trace: Callable[[Callable[[Event], None]], Trace] = Trace,
+    ) -> None:
+        self._make = make
+        self._revisions = list(revisions)
+        self._allowed: FrozenSet[str] = frozenset(allowed)
+        self._only = frozenset(only)
+        self._patience = patience
+        self._tell = tell
+        self._header: Optional[Event] = None
+        self._chapter: Optional[Chapter] = None
+        self.chapters: List[Chapter] = []
+        self.trace = trace(self._take)
+
+    def _take(self, event: Event) -> None:
+        if event.kind == HEADER:
+            self._header = event
+        if self._chapter is not None:
+            self._chapter.feed(event)
+
+    def run(self) -> List[Chapter]:
+        """Examine the server in each revision; return what came of each. Raises `McpError` if it cannot be reached."""
+        wire = WEB if self._make(Trace()).is_web else PIPE
+        for revision in self._revisions:
+            chapter = self._chapter = Chapter(revision, wire)
+            if self._header is not None:
+                chapter.feed(self._header)
+            self.chapters.append(chapter)
+            stage = Stage(lambda: self._make(self.trace), revision, self._patience, self._allowed)
+            try:
+                self._examine(chapter, stage)
+            finally:
+                stage.leave()
+            chapter.finish()
+        return self.chapters
+
+    def _examine(self, chapter: Chapter, stage: Stage) -> None:
+        self._tell("%s: opening" % chapter.revision)
+        try:
+            stage.look()
+        except NotSpoken as error:
+            chapter.refused = str(error)
+            return
+        rows = [row for row in load().values() if row.plays_in(chapter.revision, chapter.wire) and (
+            not self._only or self._only.intersection((row.name, *row.ids, *row.provokes)))]
+        for number, row in enumerate(rows, 1):
+            self._tell("%s: %d of %d: %s" % (chapter.revision, number, len(rows), row.name))
+            try:
+                if row.needs and row.needs not in stage.talk.capabilities:
+                    raise NotExamined("the server does not declare %s" % row.needs)
+                chapter.note(row, row.play(stage))
+                chapter.note_end(row, stage.ended)
+            except NotExamined as error:
+                chapter.skipped(row, str(error))
+            except (NotSpoken, McpError) as error:
+                chapter.skipped(row, "the server could not be reached for it: %s" % error)
+
+
+def totals(chapters: List[Chapter]) -> Tuple[Dict[str, int], int]:
+    """Return how many requirements are in which state, over all revisions, and the number of faults."""
+    counts = {state: 0 for state in STATES}
+    for chapter in chapters:
+        for row in chapter.rows() if not chapter.refused else ():
+            counts[row.state] += 1
+    return counts, sum(len(chapter.faults) for chapter in chapters)

@@ -1,0 +1,4 @@
+"""The scenes, a module for each part of the protocol."""
+
+NAMES = ("frames", "opening", "features", "stateless", "lines", "web", "web_stateless")
+"""The modules, in the order in which their scenes are played."""

@@ -1,0 +1,204 @@
+"""Scenes about frames: what is no message, what nobody knows, and what comes in the wrong order.
+
+[2025-03-26.. basic/index §Messages], [..2025-11-25 basic/utilities/ping], [..2025-11-25 basic/utilities/cancellation],
+[2026-07-28 basic/patterns/cancellation].
+"""
+
+from typing import Any, Dict, List, Set, Tuple
+
+from ...errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from ...methods import CANCELLED, DISCOVER, LIST_TOOLS, PING
+from ..scenes import KEPT, Broken, CannotTell, Said, Verdict, every, refused, scene
+from ..stage import Stage
+from ..talk import Talk
+from ..wire import as_bytes
+
+NO_METHOD = "examiner/no-such-method"
+_UNREADABLE: Tuple[Tuple[str, bytes], ...] = (
+    ("a message that is cut off", b'{"jsonrpc": "2.0", "id": 1, "method": '),
+    ("bytes that are no UTF-8", b'{"jsonrpc": "2.0", "id": "\xff\xfe", "method": "ping"}'),
+    ("a number alone", b"7"),
+    ("a string alone", b'"ping"'),
+)
+_IDS: Tuple[Any, ...] = ("examiner", "", "\u00e9\U0001f600\u2028", -7, 0, 2 ** 53 - 1, "1")
+
+
+def ordinary(stage: Stage) -> str:
+    """Return the method of a request that every server answers."""
+    return DISCOVER if stage.revision.stateless else PING
+
+
+def survived(talk: Talk, what: str) -> Verdict:
+    """Return the verdict on a server that has to go on after something."""
+    why = talk.alive()
+    return KEPT if not why else Broken("after %s: %s" % (what, why))
+
+
+@scene("unreadable", "jsonrpc.follow-spec", provokes="jsonrpc.error-code-integer jsonrpc.error-code-message")
+def unreadable(stage: Stage) -> Said:
+    """Bytes that are no message are refused with -32700 or -32600, if answered, and the conversation goes on."""
+    found: List[Verdict] = []
+    for what, data in _UNREADABLE:
+        with stage.fresh() as talk:
+            answer = talk.say(data, seconds=min(1.0, stage.patience))
+            if answer.error is not None:
+                right = answer.code in (PARSE_ERROR, INVALID_REQUEST)
+                found.append(KEPT if right else Broken("%s: %s" % (what, answer)))
+            elif answer.message is not None:
+                found.append(Broken("%s: %s" % (what, answer)))
+            elif answer.status is not None and not 400 <= answer.status < 500:
+                found.append(Broken("%s: %s" % (what, answer)))
+            found.append(survived(talk, what))
+    return every(found)
+
+
+@scene("other-jsonrpc", "jsonrpc.follow-spec")
+def other_jsonrpc(stage: Stage) -> Said:
+    """A request that says it is of another version of JSON-RPC gets no result."""
+    message = dict(stage.talk.message(ordinary(stage), id=stage.talk.next_id), jsonrpc="1.0")
+    answer = stage.talk.say(message, seconds=min(1.0, stage.patience))
+    if answer.result is not None:
+        return Broken("jsonrpc \"1.0\": %s" % answer)
+    return KEPT if answer.error is not None or (answer.status or 0) >= 400 else CannotTell(
+        "jsonrpc \"1.0\" was not answered")
+
+
+@scene("unknown-method", "lifecycle.base-required", "version.base-required",
+       provokes="http.method-not-found-404 errors.reserved-range-undefined")
+def unknown_method(stage: Stage) -> Said:
+    """A request for a method that there is not is refused with -32601, and the conversation goes on."""
+    talk = stage.talk
+    return every([refused(talk.request(NO_METHOD), METHOD_NOT_FOUND), survived(talk, "an unknown method")])
+
+
+@scene("ids", "jsonrpc.response-same-id", provokes="jsonrpc.error-same-id")
+def ids(stage: Stage) -> Said:
+    """Ids of both types come back as they were: empty, beyond ASCII, negative, large, digits in a string."""
+    found: List[Verdict] = []
+    with stage.fresh() as talk:
+        for id in _IDS:
+            answer = talk.say(talk.message(ordinary(stage), id=id))
+            same = answer.message is not None and type(answer.message.get("id")) is type(id) and (
+                answer.message.get("id") == id)
+            found.append(KEPT if same else Broken("id %r: %s" % (id, answer)))
+    return every(found)
+
+
+@scene("unknown-notification", provokes="jsonrpc.notification-no-response http.notification-202")
+def unknown_notification(stage: Stage) -> Said:
+    """A notification that nobody knows is not answered."""
+    talk = stage.talk
+    since = 0 if talk.wire.is_web else len(talk.pipe.messages)
+    talk.notify("notifications/examiner/unknown", {"text": "nobody knows this one"})
+    talk.quiet(since)
+    return None
+
+
+@scene("response-to-nothing", "lifecycle.base-required", provokes="http.notification-202 http.notification-rejected",
+       only=lambda revision: revision.peer_requests)
+def response_to_nothing(stage: Stage) -> Said:
+    """A response to a request that the server has not sent does no harm."""
+    talk = stage.talk
+    talk.say({"jsonrpc": "2.0", "id": "nobody-asked", "result": {}}, seconds=0)
+    return survived(talk, "a response to no request")
+
+
+@scene("batch", "batch.receive", only=lambda revision: revision.batching)
+def batch(stage: Stage) -> Said:
+    """An array of two requests and a notification gets an answer for each request."""
+    with stage.fresh() as talk:
+        first, second = talk.next_id, talk.next_id
+        asked = [talk.message(PING, id=first), talk.message("notifications/examiner/unknown"),
+                 talk.message(PING, id=second)]
+        if not talk.wire.is_web:
+            since = len(talk.pipe.messages)
+            talk.say(asked, seconds=0)
+
+            def answered(message: Any) -> bool:
+                return {first, second} <= _ids(talk.pipe.messages[since:])
+
+            found = talk.pipe.wait(answered, stage.patience, since)
+            got = _ids(talk.pipe.messages[since:])
+            return KEPT if found is not None else Broken("of the ids %d and %d these were answered: %s" % (
+                first, second, sorted(got) or "none"))
+        got = set()
+
+        def all_there(message: Any) -> bool:
+            got.update(_ids([message]))
+            return {first, second} <= got
+
+        answer = talk.web.send("POST", talk.header_fields(asked, {}), as_bytes(asked), stage.patience, all_there)
+        return KEPT if {first, second} <= got else Broken("of two requests in an array %d were answered: %s" % (
+            len(got), answer))
+
+
+def _ids(messages: List[Any]) -> Set[Any]:
+    """Return the ids of the responses among messages and batches."""
+    every = [each for message in messages for each in (message if isinstance(message, list) else [message])]
+    return {each.get("id") for each in every if isinstance(each, dict) and "method" not in each
+            and isinstance(each.get("id"), (int, str))}
+
+
+@scene("batch-refused", "lifecycle.respect-version", "lifecycle.respect-version-should",
+       only=lambda revision: not revision.batching)
+def batch_refused(stage: Stage) -> Said:
+    """An array of requests is no message of this revision: it gets no results."""
+    with stage.fresh() as talk:
+        id = talk.next_id
+        asked = [talk.message(PING, id=id)]
+        if talk.wire.is_web:
+            answer = talk.say(asked, seconds=min(1.0, stage.patience))
+            return Broken("an array of one ping: %s" % answer) if answer.result is not None else KEPT
+        since = len(talk.pipe.messages)
+        talk.say(asked, seconds=0)
+        talk.alive()
+        found = [each for message in talk.pipe.messages[since:]
+                 for each in (message if isinstance(message, list) else [message])
+                 if isinstance(each, dict) and each.get("id") == id and "result" in each]
+        return Broken("an array of one ping got a result") if found else KEPT
+
+
+@scene("ping", provokes="ping.respond")
+def ping(stage: Stage) -> Said:
+    """A ping is answered with an empty result."""
+    stage.talk.request(PING)
+    return None
+
+
+_CANCELS: Tuple[Tuple[str, str, Dict[str, Any]], ...] = (
+    ("cancel.ignore-unknown", "an id that was never used", {"requestId": "examiner-never-used"}),
+    ("cancel.ignore-malformed", "an object as id", {"requestId": {}}),
+    ("cancel.ignore-malformed", "no id", {"reason": "none"}),
+)
+
+
+@scene("cancel-nothing", "cancel.ignore-unknown", "cancel.ignore-malformed", "cancel.ignore-completed", "cancel.race")
+def cancel_nothing(stage: Stage) -> Said:
+    """Cancelling what is unknown, malformed or answered already is ignored, and the conversation goes on."""
+    found: Dict[str, List[Verdict]] = {}
+    talk = stage.talk
+    for id, what, params in _CANCELS:
+        talk.notify(CANCELLED, params)
+        found.setdefault(id, []).append(survived(talk, "notifications/cancelled with " + what))
+    done = talk.next_id
+    talk.say(talk.message(ordinary(stage), id=done))
+    talk.notify(CANCELLED, {"requestId": done, "reason": "too late"})
+    late = survived(talk, "notifications/cancelled for a request that was answered")
+    found["cancel.ignore-completed"] = found["cancel.race"] = [late]
+    return {id: every(verdicts) for id, verdicts in found.items()}
+
+
+@scene("undeclared", "lifecycle.error-capabilities", "version.base-required")
+def undeclared(stage: Stage) -> Said:
+    """A feature that the server has not declared is refused, and the conversation goes on."""
+    missing = [(capability, method) for capability, method in (
+        ("tools", LIST_TOOLS), ("prompts", "prompts/list"), ("resources", "resources/list"))
+        if capability not in stage.talk.capabilities]
+    found: List[Verdict] = []
+    talk = stage.talk
+    for capability, method in missing:
+        answer = talk.request(method)
+        if answer.result is not None:
+            found.append(CannotTell("%s is answered, and %s is not declared" % (method, capability)))
+        found.append(survived(talk, method))
+    return every(found)

@@ -1,0 +1,227 @@
+"""The report of an examination: faults with their clauses, and a table of what came of the requirements.
+
+A fault that was found in several revisions is one. With a baseline, an earlier report as JSON, a fault that was known
+then is marked, and only new ones count.
+
+========  ======================================================================================================
+form      what it is
+========  ======================================================================================================
+text      for people, at most 100 columns
+json      ``{"server", "revisions", "faults", "totals"}``, see `as_json`; a later `--baseline`
+junit     a test suite for each revision, a test case for each requirement
+sarif     SARIF 2.1.0: the faults as results
+badge     ``{"schemaVersion", "label", "message", "color"}``, as the makers of badges read it
+========  ======================================================================================================
+"""
+
+from textwrap import wrap
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from xml.etree import ElementTree
+
+from ..jsontext import dumps
+from ..requirements import Requirement, requirements
+from ..wiretrace.text import plain, shorten
+from .examination import BROKEN, KEPT, NOT_EXAMINED, STATES, UNSURE, WARNED, Chapter
+
+WIDTH = 100
+FORM = 1
+"""The version of the report as JSON."""
+_SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+class Group(NamedTuple):
+    """A fault, and the revisions in which it was found."""
+
+    id: str
+    key: str
+    level: str
+    """broken or warned."""
+    evidence: str
+    where: str
+    revisions: List[str]
+    requirement: Requirement
+    known: bool
+    """True if the baseline has it."""
+
+
+class Report:
+    """The result of an examination. ``baseline``: the keys of faults that were known before."""
+
+    def __init__(self, chapters: List[Chapter], server: str = "", baseline: Optional[List[str]] = None) -> None:
+        self.chapters = chapters
+        self.server = server
+        self._baseline = frozenset(baseline or ())
+        self.compares = baseline is not None
+        self.rows = {chapter.revision.name: [] if chapter.refused else chapter.rows() for chapter in chapters}
+        self.groups = self._grouped()
+
+    def _grouped(self) -> List[Group]:
+        found: Dict[str, Group] = {}
+        for chapter in self.chapters:
+            for fault in chapter.faults:
+                requirement = _requirement(fault.id, chapter)
+                if fault.key in found:
+                    found[fault.key].revisions.append(chapter.revision.name)
+                    continue
+                level = BROKEN if "MUST" in requirement.level else WARNED
+                found[fault.key] = Group(fault.id, fault.key, level, fault.evidence, fault.where,
+                                         [chapter.revision.name], requirement, fault.key in self._baseline)
+        return sorted(found.values(), key=lambda each: (each.level != BROKEN, each.id))
+
+    @property
+    def examined(self) -> bool:
+        """True if at least one revision was."""
+        return any(not chapter.refused for chapter in self.chapters)
+
+    def failed(self, level: str = BROKEN) -> bool:
+        """Return True if there is a fault at or above a level (broken, warned) that the baseline does not have."""
+        return any(not group.known and (group.level == BROKEN or level == WARNED) for group in self.groups)
+
+    def gone(self) -> List[str]:
+        """Return the keys of the baseline that were not found again."""
+        found = {group.key for group in self.groups}
+        return sorted(key for key in self._baseline if key not in found)
+
+    def counts(self, revision: str) -> Dict[str, int]:
+        """Return how many requirements of a revision are in which state."""
+        found = {state: 0 for state in STATES}
+        for row in self.rows[revision]:
+            found[row.state] += 1
+        return found
+
+    def lines(self, whole: bool = False) -> List[str]:
+        """Return the report for people. ``whole``: with every requirement that was not examined, or cannot be told."""
+        broken, warned = (sum(group.level == level for group in self.groups) for level in (BROKEN, WARNED))
+        name = self.server and shorten(plain(self.server), WIDTH - 24) + ": "
+        found = ["%s%d broken, %d warned" % (name, broken, warned)]
+        found += ["", "%-12s%s" % ("revision", "".join("%14s" % state for state in STATES))]
+        for chapter in self.chapters:
+            name = chapter.revision.name
+            if chapter.refused:
+                found += wrap("%-12snot spoken: %s" % (name, plain(chapter.refused)), WIDTH,
+                              subsequent_indent=" " * 12)
+                continue
+            counts = self.counts(name)
+            found.append("%-12s%s" % (name, "".join("%14d" % counts[state] for state in STATES)))
+        for group in self.groups:
+            found += ["", *_block(group)]
+        if self.compares and self.gone():
+            found += ["", "in the baseline, and not found again:"] + ["  " + key for key in self.gone()]
+        if whole:
+            found += self._left()
+        return found
+
+    def _left(self) -> List[str]:
+        found: List[str] = []
+        for state in (UNSURE, NOT_EXAMINED):
+            reasons: Dict[str, Dict[str, List[str]]] = {}
+            for name, rows in self.rows.items():
+                for row in rows:
+                    if row.state == state:
+                        reasons.setdefault(row.said, {}).setdefault(row.requirement.id, []).append(name)
+            for said, ids in reasons.items():
+                found += ["", *wrap("%s: %s" % (state, plain(said)), WIDTH)]
+                found += wrap(", ".join(ids), WIDTH, initial_indent="  ", subsequent_indent="  ",
+                              break_on_hyphens=False)
+        return found
+
+
+def _requirement(id: str, chapter: Chapter) -> Requirement:
+    from ..checker.rules import load
+
+    found = requirements().get(id)
+    return (found if found is not None else load()[id].requirement).stated_in(chapter.revision)
+
+
+def _block(group: Group) -> List[str]:
+    title = "%s: %s [%s]%s" % (group.level.upper(), group.id, group.requirement.level, ", known" * group.known)
+    body = [", ".join(group.revisions), "%s: %s" % (group.where, plain(group.evidence)),
+            "[%s]" % group.requirement.citation, group.requirement.url, "id " + group.key]
+    found = [title]
+    for text in filter(None, body):
+        found += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False,
+                      break_long_words=False)
+    return found
+
+
+def as_json(report: Report) -> Dict[str, Any]:
+    """Return the report as a JSON object.
+
+    ``revisions``: by name an object of ``spoken`` (or null and ``why``), ``totals``, ``scenes`` (null or why it was not
+    played) and ``requirements`` (state, and what is said of it). ``faults``: ``key``, ``id``, ``level``, ``state``,
+    ``evidence``, ``where``, ``revisions``, ``citation``, ``url``, ``known``. ``gone``: keys of the baseline.
+    """
+    return {
+        "examination": FORM, "server": report.server or None,
+        "revisions": {chapter.revision.name: {
+            "spoken": not chapter.refused, "why": chapter.refused or None,
+            "totals": report.counts(chapter.revision.name),
+            "scenes": {name: why or None for name, why in chapter.scenes.items()},
+            "requirements": {row.requirement.id: {"state": row.state, "said": row.said or None}
+                             for row in report.rows[chapter.revision.name]},
+        } for chapter in report.chapters},
+        "faults": [{"key": group.key, "id": group.id, "level": group.requirement.level, "state": group.level,
+                    "evidence": group.evidence, "where": group.where, "revisions": group.revisions,
+                    "citation": group.requirement.citation, "url": group.requirement.url or None,
+                    "known": group.known} for group in report.groups],
+        "gone": report.gone(),
+    }
+
+
+def as_junit(report: Report) -> str:
+    """Return the report as a document of JUnit."""
+    root = ElementTree.Element("testsuites", name="mcp_ref examine " + plain(report.server))
+    for chapter in report.chapters:
+        rows = report.rows[chapter.revision.name]
+        counts = report.counts(chapter.revision.name)
+        suite = ElementTree.SubElement(
+            root, "testsuite", name=chapter.revision.name, tests=str(len(rows)), failures=str(counts[BROKEN]),
+            skipped=str(counts[UNSURE] + counts[NOT_EXAMINED]))
+        for row in rows:
+            case = ElementTree.SubElement(suite, "testcase", classname=row.requirement.page, name=row.requirement.id)
+            if row.state == BROKEN:
+                ElementTree.SubElement(case, "failure", message=_xml(row.said))
+            elif row.state in (UNSURE, NOT_EXAMINED):
+                ElementTree.SubElement(case, "skipped", message=_xml("%s: %s" % (row.state, row.said)))
+            elif row.state == WARNED:
+                ElementTree.SubElement(case, "system-out").text = _xml("warned: " + row.said)
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _xml(text: str) -> str:
+    """Return a text without the characters that XML has not."""
+    return "".join(sign if sign >= " " or sign in "\t\n" else "?" for sign in plain(text)).encode(
+        "utf-8", "replace").decode("utf-8")
+
+
+def as_sarif(report: Report) -> str:
+    """Return the faults as a document of SARIF 2.1.0."""
+    rules = {group.id: group.requirement for group in report.groups}
+    return dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [{
+        "tool": {"driver": {"name": "mcp_ref examine", "rules": [
+            {"id": id, "shortDescription": {"text": "%s %s" % (row.level, row.citation)},
+             **({"helpUri": row.url} if row.url else {})} for id, row in rules.items()]}},
+        "results": [{
+            "ruleId": group.id, "level": "error" if group.level == BROKEN else "warning",
+            "message": {"text": "%s: %s" % (group.where, group.evidence)},
+            "partialFingerprints": {"mcp_ref/key": group.key},
+            "properties": {"revisions": group.revisions, "server": report.server},
+            "locations": [{"logicalLocations": [{"fullyQualifiedName": report.server or "server"}]}],
+        } for group in report.groups]}]}) + "\n"
+
+
+def as_badge(report: Report) -> str:
+    """Return a summary as JSON, as the makers of badges read it."""
+    broken = sum(group.level == BROKEN for group in report.groups)
+    spoken = sum(not chapter.refused for chapter in report.chapters)
+    message = "%d broken" % broken if broken else "%d revisions kept" % spoken
+    return dumps({"schemaVersion": 1, "label": "MCP", "message": message if spoken else "not spoken",
+                  "color": "red" if broken or not spoken else "brightgreen"}) + "\n"
+
+
+FORMS: Dict[str, Callable[[Report], str]] = {
+    "text": lambda report: "\n".join(report.lines()) + "\n",
+    "json": lambda report: dumps(as_json(report)) + "\n",
+    "junit": as_junit, "sarif": as_sarif, "badge": as_badge,
+}
+__all__ = ["FORM", "FORMS", "Group", "KEPT", "Report", "as_json"]

@@ -1,0 +1,117 @@
+"""The stage of a scene: a server that can be talked to, and what it offers, found by listing.
+
+Nothing is destroyed: a tool is called only if its annotations say that it only reads, or if its name was allowed. The
+hints of a server are believed, because it is the server's own author who has it examined.
+"""
+
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple
+
+from ..revisions import Revision
+from .arguments import valid
+from .scenes import PIPE, WEB, NotExamined
+from .talk import NotSpoken, Talk, Wire
+
+ALL = "*"
+"""The name by which all tools are allowed."""
+LISTS: Tuple[Tuple[str, str, str], ...] = (
+    ("tools/list", "tools", "tools"), ("resources/list", "resources", "resources"),
+    ("resources/templates/list", "resourceTemplates", "resources"), ("prompts/list", "prompts", "prompts"))
+"""Method, member of the result, and capability of each list."""
+_MOST = 5
+"""The tools, resources and prompts that are used by a scene that goes through them."""
+MakeWire = Callable[[], Wire]
+
+
+class Stage:
+    """A server in one revision; ``make``: makes a wire to it, not open yet. One thread."""
+
+    def __init__(self, make: MakeWire, revision: Revision, patience: float, allowed: FrozenSet[str]) -> None:
+        self.revision = revision
+        self.patience = patience
+        self._make = make
+        self._allowed = allowed
+        self._talk: Optional[Talk] = None
+        self.offered: Dict[str, List[Dict[str, Any]]] = {}
+        """Member of the result -> what was listed."""
+
+    @property
+    def talk(self) -> Talk:
+        """A conversation that was opened, which scenes share; a new one, if the last one has ended."""
+        if self._talk is not None and self._talk.wire.ended:
+            self.leave()
+        if self._talk is None:
+            self._talk = self._opened()
+        return self._talk
+
+    @property
+    def ended(self) -> str:
+        """The reason why the server has ended the shared conversation; "" if it has not."""
+        return "" if self._talk is None else self._talk.wire.ended
+
+    @property
+    def wire(self) -> str:
+        """The kind of wire: pipe or web."""
+        return WEB if self.talk.wire.is_web else PIPE
+
+    @contextmanager
+    def fresh(self, opened: bool = True) -> Iterator[Talk]:
+        """Make a conversation that no other scene sees; without ``opened`` nothing was sent on it."""
+        talk = self._opened() if opened else self._begun()
+        try:
+            yield talk
+        finally:
+            talk.close()
+
+    def _begun(self) -> Talk:
+        wire = self._make()
+        if not wire.is_web:
+            wire.open()  # type: ignore[union-attr]
+        return Talk(wire, self.revision, self.patience)
+
+    def _opened(self) -> Talk:
+        talk = self._begun()
+        try:
+            talk.open()
+        except NotSpoken:
+            talk.close()
+            raise
+        return talk
+
+    def leave(self) -> None:
+        """End the shared conversation."""
+        talk, self._talk = self._talk, None
+        if talk is not None:
+            talk.close()
+
+    def look(self) -> None:
+        """List what the server offers, and call what may be called once, for the checker to see."""
+        for method, member, capability in LISTS:
+            found: List[Dict[str, Any]] = []
+            if capability in self.talk.capabilities:
+                for _, items in self.talk.pages(method, member):
+                    found += [item for item in items if isinstance(item, dict)]
+            self.offered[member] = found
+
+    def some(self, member: str) -> List[Dict[str, Any]]:
+        """Return a few of what is offered. Raises `NotExamined` if there is nothing."""
+        if not self.offered.get(member):
+            raise NotExamined("the server lists no %s" % member)
+        return self.offered[member][:_MOST]
+
+    def callable(self) -> List[Tuple[Dict[str, Any], Dict[str, Any]]]:
+        """Return tools that may be called, with arguments. Raises `NotExamined` if there are none."""
+        found, held = [], 0
+        for tool in self.offered.get("tools", ()):
+            schema, hints = tool.get("inputSchema"), tool.get("annotations")
+            reads = isinstance(hints, dict) and hints.get("readOnlyHint") is True
+            made = valid(schema)
+            if not (reads or tool.get("name") in self._allowed or ALL in self._allowed):
+                held += 1
+            elif made is not None and isinstance(tool.get("name"), str) and "x-mcp-header" not in str(schema):
+                found.append((tool, made))
+        if not found:
+            raise NotExamined("no tool may be called: %s" % (
+                "%d have no readOnlyHint; --allow NAME or --all-tools allows them" % held if held else
+                "for none of them arguments could be made" if self.offered.get("tools") else "there is none"))
+        return found[:_MOST]

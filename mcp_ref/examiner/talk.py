@@ -1,0 +1,213 @@
+"""A legal conversation with a server, in one revision on one wire; scenes leave the law where they want to.
+
+`Talk.open` opens it as the revision wants it [..2025-11-25 basic/lifecycle §Initialization], or finds out whether the
+server speaks it, where there is no handshake [2026-07-28 server/discover]. No capability of a client is declared,
+unless a scene asks for it: so a server has nothing to ask for.
+"""
+
+from itertools import count
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+from ..methods import DISCOVER, INITIALIZE, INITIALIZED, NAMED, PING
+from ..revisions import Revision
+from ..version import __version__
+from .wire import Answer, Fields, Pipe, Web, as_bytes, is_response
+
+_IO = "io.modelcontextprotocol/"
+VERSION, INFO, CAPABILITIES, LOG_LEVEL = (
+    _IO + "protocolVersion", _IO + "clientInfo", _IO + "clientCapabilities", _IO + "logLevel")
+"""The keys in ``_meta`` of a request [2026-07-28 basic/index §_meta]."""
+EXAMINER = {"name": "mcp_ref examiner", "version": __version__}
+MOST_PAGES = 100
+"""The pages of a list that are asked for."""
+Wire = Union[Pipe, Web]
+_LATE = 0.2
+"""Seconds for which a response is waited for that must not come."""
+
+
+class NotSpoken(Exception):
+    """The server does not speak a revision, or no conversation could be opened; the text says why."""
+
+
+class Talk:
+    """A conversation; ``patience``: the seconds for which an answer is waited for."""
+
+    def __init__(self, wire: Wire, revision: Revision, patience: float) -> None:
+        self.wire = wire
+        self.revision = revision
+        self.patience = patience
+        self.opened: Dict[str, Any] = {}
+        """The result of `initialize` or `server/discover`."""
+        self.session = ""
+        """The session id of Streamable HTTP; "" if there is none."""
+        self._ids = count(1)
+        self._open = False
+
+    @property
+    def capabilities(self) -> Dict[str, Any]:
+        """The capabilities that the server has declared."""
+        found = self.opened.get("capabilities")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def pipe(self) -> Pipe:
+        """The wire, in scenes that are played on pipes. Raises TypeError for another one."""
+        if not isinstance(self.wire, Pipe):
+            raise TypeError("this wire is no pipe")
+        return self.wire
+
+    @property
+    def web(self) -> Web:
+        """The wire, in scenes that are played over HTTP. Raises TypeError for another one."""
+        if not isinstance(self.wire, Web):
+            raise TypeError("this wire is not HTTP")
+        return self.wire
+
+    @property
+    def next_id(self) -> int:
+        """An id that was not used before."""
+        return next(self._ids)
+
+    def open(self) -> None:
+        """Open the conversation. Raises `NotSpoken`."""
+        if self.revision.stateless:
+            answer = self.request(DISCOVER)
+            if answer.result is None:
+                raise NotSpoken("server/discover: %s" % answer)
+            spoken = answer.result.get("supportedVersions")
+            if isinstance(spoken, list) and self.revision.name not in spoken:
+                raise NotSpoken("server/discover names %s" % ", ".join(map(str, spoken)))
+        else:
+            answer = self.initialize(self.revision.name)
+            if answer.result is None:
+                raise NotSpoken("initialize: %s" % answer)
+            offered = answer.result.get("protocolVersion")
+            if offered != self.revision.name:
+                raise NotSpoken("initialize: the server offers %s" % offered)
+            self.session = answer.field("Mcp-Session-Id") or ""
+        self.opened, self._open = answer.result, True
+        if not self.revision.stateless:
+            self.notify(INITIALIZED)
+
+    def initialize(self, version: str) -> Answer:
+        """Send `initialize` with a version, and nothing behind it."""
+        return self.say({"jsonrpc": "2.0", "id": self.next_id, "method": INITIALIZE, "params": {
+            "protocolVersion": version, "capabilities": {}, "clientInfo": EXAMINER}})
+
+    def message(self, method: str, params: Optional[Dict[str, Any]] = None, id: Any = None,
+                meta: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+        """Return a legal message: with an id a request, without one a notification.
+
+        ``meta``: members of ``_meta`` besides those that the revision needs; None takes one away.
+        """
+        made: Dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if id is not None:
+            made["id"] = id
+        params = dict(params or {})
+        needed = {VERSION: self.revision.name, INFO: EXAMINER, CAPABILITIES: {}} if (
+            self.revision.stateless and id is not None) else {}
+        full = {name: value for name, value in {**needed, **params.get("_meta", {}), **(meta or {})}.items()
+                if value is not None}
+        if full:
+            params["_meta"] = full
+        if params:
+            made["params"] = params
+        return made
+
+    def request(self, method: str, params: Optional[Dict[str, Any]] = None, meta: Optional[Dict[str, Any]] = None,
+                seconds: Optional[float] = None) -> Answer:
+        """Send a legal request, and return what came of it."""
+        return self.say(self.message(method, params, self.next_id, meta), seconds=seconds)
+
+    def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> Answer:
+        """Send a legal notification. On a pipe nothing can come of it; over HTTP a status."""
+        return self.say(self.message(method, params), seconds=0)
+
+    def say(self, value: Any, fields: Optional[Dict[str, Optional[str]]] = None, seconds: Optional[float] = None,
+            id: Any = None) -> Answer:
+        """Send anything, a JSON value or bytes, and wait for the response to it.
+
+        ``fields``: header fields in the place of the legal ones, None takes one away. ``seconds``: to wait; 0: do not
+        wait on a pipe. ``id``: that of the response, if the value does not say it.
+        """
+        seconds = self.patience if seconds is None else seconds
+        if isinstance(self.wire, Web):
+            return self.wire.send("POST", self.header_fields(value, fields or {}), as_bytes(value),
+                                  seconds or self.patience, host=(fields or {}).get("Host") or "")
+        if id is None and isinstance(value, dict):
+            id = value.get("id")
+        since = len(self.wire.messages)
+        why = self.wire.send(value)
+        if why or not seconds:
+            return Answer(why=why)
+        return self.answer(id, seconds, since)
+
+    def answer(self, id: Any, seconds: Optional[float] = None, since: int = 0) -> Answer:
+        """Wait for the response with an id on a pipe; with None: for one without an id that can be told."""
+        wire = self.pipe
+        seconds = self.patience if seconds is None else seconds
+
+        def wanted(message: Any) -> bool:
+            return is_response(message) and type(message.get("id")) is type(id) and message.get("id") == id
+
+        found = wire.wait(wanted, seconds, since)
+        if found is not None:
+            return Answer(found)
+        return Answer(why="the connection ended: %s" % wire.ended if wire.ended else "no answer in %g s" % seconds)
+
+    def header_fields(self, value: Any, given: Dict[str, Optional[str]]) -> Fields:
+        """Return the header fields of the `POST` of a message; those given go before the legal ones."""
+        made: Dict[str, Optional[str]] = {
+            "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        if self.revision.stateless:
+            method = value.get("method") if isinstance(value, dict) else None
+            params = value.get("params") if isinstance(value, dict) else None
+            made["MCP-Protocol-Version"] = self.revision.name
+            if isinstance(method, str):
+                made["Mcp-Method"] = method
+                name = params.get(NAMED.get(method, "")) if isinstance(params, dict) else None
+                if isinstance(name, str):
+                    made["Mcp-Name"] = encoded(name)
+        elif self._open:
+            made["Mcp-Session-Id"] = self.session or None
+            made["MCP-Protocol-Version"] = self.revision.name if self.revision.version_header else None
+        lower = {name.lower() for name in given}
+        kept = [(name, text) for name, text in made.items() if name.lower() not in lower]
+        return [(name, text) for name, text in [*kept, *given.items()] if text is not None and name != "Host"]
+
+    def alive(self) -> str:
+        """Return "" if the server answers an ordinary request, or what came of it."""
+        answer = self.request(DISCOVER if self.revision.stateless else PING)
+        return "" if answer.result is not None else str(answer)
+
+    def quiet(self, since: int) -> Optional[Any]:
+        """Return a response that came on a pipe although there was nothing to answer; None if none came."""
+        if isinstance(self.wire, Web):
+            return None
+        return self.wire.wait(is_response, _LATE, since)
+
+    def pages(self, method: str, member: str) -> Iterator[Tuple[Answer, List[Any]]]:
+        """Ask for the pages of a list until there is none, an answer that is no result, or too many."""
+        cursor: Dict[str, Any] = {}
+        for _ in range(MOST_PAGES):
+            answer = self.request(method, cursor)
+            items = (answer.result or {}).get(member)
+            yield answer, items if isinstance(items, list) else []
+            if (answer.result or {}).get("nextCursor") is None:
+                return
+            cursor = {"cursor": (answer.result or {})["nextCursor"]}
+
+    def close(self) -> None:
+        """End the conversation: over HTTP with `DELETE`, where there is a session."""
+        if isinstance(self.wire, Web) and self.session:
+            self.wire.send("DELETE", [(name, text) for name, text in self.header_fields(None, {})
+                                      if name not in ("Content-Type", "Accept")], None, self.patience)
+        self.wire.close()
+
+
+def encoded(text: str) -> str:
+    """Return a value as a header field has it [2026-07-28 basic/transports/streamable-http §Value Encoding]."""
+    from base64 import b64encode
+
+    plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?")
+    return text if plain else "=?base64?%s?=" % b64encode(text.encode("utf-8")).decode("ascii")

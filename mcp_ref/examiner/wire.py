@@ -1,0 +1,274 @@
+"""The wires of an examination: whatever bytes are given go out, and everything that comes back is kept.
+
+A `Pipe` is a server that was started here, or a socket with the same framing; a `Web` is Streamable HTTP. Both tell a
+trace of all that passes, so that the checker judges it. Neither knows what is allowed: that is what the scenes are for.
+
+=========  ===================================  =========================================================
+           what is sent                         what comes of it
+=========  ===================================  =========================================================
+`Pipe`     one line                             an answer if one comes, later, among other messages
+`Web`      one HTTP request, mostly a `POST`    the response with its status; a stream is read as it comes
+=========  ===================================  =========================================================
+"""
+
+import threading
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from ..deadline import clock
+from ..errors import AnswerLost, ConnectFailed, ConnectionLost, TransportError
+from ..http11.client.connect import CancelScope, Connector, server_url
+from ..http11.client.connection_pool import ConnectionPool
+from ..jsontext import JsonError, dumps, loads
+from ..limits import DEFAULT
+from ..streamable.http_trace import HttpTrace
+from ..threads import start_thread
+from ..transports.base import Transport
+from ..transports.tap import tap
+from ..wiretrace import CLIENT, Trace
+from ..wiretrace.sse import SseSplitter
+from ..wiretrace.text import plain, shorten
+
+Fields = Sequence[Tuple[str, str]]
+_EVIDENCE = 120
+"""Characters of an answer that are shown as evidence."""
+_LONGEST = 64 * 1024 * 1024
+"""Bytes of a body, or of an event, that are read."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer, or the reason why there is none."""
+
+    message: Optional[Dict[str, Any]] = None
+    """The response: a JSON object with ``result`` or ``error``; None if none came."""
+    why: str = ""
+    """The reason why no response came."""
+    status: Optional[int] = None
+    """The status of HTTP; None on a pipe, and where no response came."""
+    fields: Fields = ()
+    """The header fields of the HTTP response."""
+    others: Tuple[Any, ...] = ()
+    """The messages that came before it by the same HTTP response: notifications, requests of the server."""
+    body: bytes = b""
+    """The body of an HTTP response that was no stream."""
+
+    @property
+    def result(self) -> Optional[Dict[str, Any]]:
+        """The result, if it is an object."""
+        found = (self.message or {}).get("result")
+        return found if isinstance(found, dict) else None
+
+    @property
+    def error(self) -> Optional[Dict[str, Any]]:
+        """The error, if it is an object."""
+        found = (self.message or {}).get("error")
+        return found if isinstance(found, dict) else None
+
+    @property
+    def code(self) -> Optional[int]:
+        """The code of the error."""
+        found = (self.error or {}).get("code")
+        return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+    def field(self, name: str) -> Optional[str]:
+        """Return the value of a header field of the response."""
+        return next((value for each, value in self.fields if each.lower() == name.lower()), None)
+
+    def __str__(self) -> str:
+        """Return what came, in a few words, for evidence."""
+        status = "status %d" % self.status if self.status is not None else ""
+        if self.message is None:
+            return ", ".join(filter(None, [status, self.why])) or "no answer"
+        if self.error is not None:
+            said = "error %s %r" % (self.code, self.error.get("message"))
+        else:
+            said = "result " + dumps(self.message.get("result"))
+        return shorten(plain(", ".join(filter(None, [status, said]))), _EVIDENCE)
+
+
+def as_bytes(value: Any) -> bytes:
+    """Return the bytes of a message: those given, or a JSON value as this package writes it."""
+    return value if isinstance(value, bytes) else dumps(value).encode("utf-8")
+
+
+def parsed(data: bytes) -> Any:
+    """Return the JSON value of bytes; None for bytes that are none."""
+    try:
+        return loads(data)
+    except JsonError:
+        return None
+
+
+def is_response(message: Any) -> bool:
+    """Return True for an object that is a response, or would be one."""
+    return isinstance(message, dict) and "method" not in message and ("result" in message or "error" in message)
+
+
+class Pipe:
+    """Lines to and from a server: standard streams of a process, or a socket.
+
+    A thread of its own reads. It answers what the server asks: `ping` with a result, everything else with -32601, since
+    no capability is declared.
+    """
+
+    is_web = False
+
+    def __init__(self, transport: Transport, trace: Trace) -> None:
+        self.child = transport
+        self._transport = tap(transport, trace, CLIENT)
+        self._changed = threading.Condition()
+        self.messages: List[Any] = []
+        """Everything that was received and is JSON, in order; a batch is one."""
+        self.ended = ""
+        """The reason why the connection is over; "" while it is not."""
+
+    def open(self) -> None:
+        """Start the process or connect. Raises `TransportError`."""
+        self._transport.open()
+        start_thread("mcp-ref:examiner", self._read)
+
+    def _read(self) -> None:
+        while True:
+            items = self._transport.read()
+            with self._changed:
+                for item in items or ():
+                    value = parsed(item) if isinstance(item, bytes) else None
+                    if value is not None:
+                        self.messages.append(value)
+                if items is None:
+                    self.ended = self._transport.reason() or "the connection ended"
+                self._changed.notify_all()
+            if items is None:
+                return
+            for item in items:
+                self._oblige(parsed(item) if isinstance(item, bytes) else None)
+
+    def _oblige(self, message: Any) -> None:
+        if isinstance(message, dict) and isinstance(message.get("method"), str) and "id" in message:
+            self.send(answer_to(message))
+
+    def send(self, value: Any) -> str:
+        """Send one line; return "" or the reason why it could not be sent."""
+        try:
+            self._transport.write([as_bytes(value)])
+            return ""
+        except TransportError as error:
+            return str(error)
+
+    def wait(self, wanted: Callable[[Any], Any], seconds: float, since: int = 0) -> Any:
+        """Wait for a message for which a function is true; return it, or None if none comes in time.
+
+        ``since``: the number of messages that are not looked at.
+        """
+        until = clock() + seconds
+        with self._changed:
+            while True:
+                for message in self.messages[since:]:
+                    if wanted(message):
+                        return message
+                since = len(self.messages)
+                left = until - clock()
+                if self.ended or left <= 0:
+                    return None
+                self._changed.wait(left)
+
+    def wait_end(self, seconds: float) -> bool:
+        """Wait until the server has closed the connection; return False if it has not in time."""
+        until = clock() + seconds
+        with self._changed:
+            while not self.ended and clock() < until:
+                self._changed.wait(max(0.0, until - clock()))
+            return bool(self.ended)
+
+    def close(self) -> None:
+        """End the connection, and the process with it."""
+        self._transport.close()
+
+
+def answer_to(request: Dict[str, Any]) -> Dict[str, Any]:
+    """Return our response to a request of the server."""
+    response: Dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+    if request["method"] == "ping":
+        response["result"] = {}
+    else:
+        response["error"] = {"code": -32601, "message": "this client has declared no such capability"}
+    return response
+
+
+class Web:
+    """HTTP requests to a server, one at a time or from several threads; each as it is given.
+
+    ``fields``: header fields that every request gets, such as a token.
+    """
+
+    is_web = True
+    ended = ""
+
+    def __init__(self, url: str, trace: Trace, fields: Fields = (), cafile: Optional[str] = None) -> None:
+        self.where = server_url(url)
+        self.url = url
+        self.fields = tuple(fields)
+        self._pool = ConnectionPool(Connector(self.where, DEFAULT.connect_timeout, cafile=cafile), 1.0)
+        self.trace = HttpTrace(trace, None, "streamable-http")
+
+    def send(
+        self, method: str, fields: Fields, body: Optional[bytes], seconds: float, wanted: Optional[Callable[
+            [Any], Any]] = None, host: str = "", head: bool = False,
+    ) -> Answer:
+        """Send a request and return what came of it. A stream is read until a message is wanted, or to its end.
+
+        ``seconds``: of silence after which it is given up. ``wanted``: tells the message that is waited for; by default
+        the first response. ``host``: in the place of that of the URL. ``head``: do not read what a stream carries.
+        """
+        target, scope = self.where.target, CancelScope()
+        every = (("Host", host or self.where.authority), *self.fields, *fields)
+        seen = self.trace.request(method, target, [*every, *_framing(body)], body, self.where.origin)
+        try:
+            reply = self._pool.send(method, target, every, body, scope, seconds)
+        except (ConnectFailed, ConnectionLost, AnswerLost) as error:
+            seen.lost(error)
+            return Answer(why="no response: %s" % error)
+        pairs = reply.headers.pairs()
+        seen.response(reply.status, pairs)
+        reply.seen = seen
+        try:
+            return self._body(reply, pairs, wanted or is_response, head)
+        except (TransportError, OSError) as error:
+            return Answer(None, str(error), reply.status, pairs)
+        finally:
+            scope.gone = scope.gone or not reply.complete
+            self._pool.finish(reply, scope)
+
+    @staticmethod
+    def _body(reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool) -> Answer:
+        kind = (reply.headers.lower("content-type") or "").partition(";")[0].strip().lower()
+        if kind != "text/event-stream":
+            body = reply.whole(_LONGEST)
+            value = parsed(body)
+            values = value if isinstance(value, list) else [value]
+            found = next((each for each in values if wanted(each)), None)
+            why = "" if found is not None else "a body that is no response: %r" % body[:60] if body else "an empty body"
+            return Answer(found, why, reply.status, pairs, tuple(each for each in values if each is not found), body)
+        if head:
+            return Answer(None, "a stream, which was not read", reply.status, pairs)
+        events, others = SseSplitter(_LONGEST), []  # type: SseSplitter, List[Any]
+        while True:
+            data = reply.piece()
+            for block in events.feed(data):
+                message = parsed(block.data or b"") if block is not None and block.is_message else None
+                for each in message if isinstance(message, list) else [message]:
+                    if each is not None and wanted(each):
+                        return Answer(each, "", reply.status, pairs, tuple(others))
+                    others += [each] if each is not None else []
+            if not data:
+                return Answer(None, "the stream ended without it", reply.status, pairs, tuple(others))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+        self.trace.closed(CLIENT)
+
+
+def _framing(body: Optional[bytes]) -> Fields:
+    return () if body is None else (("Content-Length", str(len(body))),)

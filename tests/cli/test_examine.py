@@ -1,0 +1,109 @@
+"""`python3 -m mcp_ref examine`: the exit code, the forms of the report, the baseline, and what cannot be examined."""
+import json
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from mcp_ref.cli import main
+from mcp_ref.examiner.scenes import load
+from tests.cli.running import ROOT
+
+GOOD = "%s %s" % (sys.executable, ROOT / "examples" / "echo_server.py")
+BAD = r'''
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer = {"jsonrpc": "2.0", "id": asked["id"]}
+    if asked["method"] == "initialize":
+        answer["result"] = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {},
+                            "serverInfo": {"name": "bad", "version": "1"}}
+    elif asked["method"] == "ping":
+        answer["result"] = {}
+    else:
+        answer["error"] = {"code": -32000, "message": "no"}
+    print(json.dumps(answer), flush=True)
+'''
+ONLY = ["--revision", "2025-11-25", "--only", "unknown-method", "--only", "ping"]
+
+
+@pytest.fixture
+def bad(tmp_path):
+    (tmp_path / "bad.py").write_text(BAD)
+    return "%s %s" % (sys.executable, tmp_path / "bad.py")
+
+
+def examine(capsys, *words):
+    code = main(["examine", *words])
+    return code, capsys.readouterr()
+
+
+def test_a_server_that_keeps_the_rules(capsys):
+    code, said = examine(capsys, GOOD, *ONLY)
+    assert code == 0 and "0 broken, 0 warned" in said.out
+
+
+def test_a_fault_has_its_clause_and_an_id(capsys, bad):
+    code, said = examine(capsys, bad, *ONLY)
+    assert code == 1
+    assert "BROKEN: lifecycle.base-required [MUST]" in said.out and "[2025-11-25 basic/index]" in said.out
+    assert "scene unknown-method: error -32000 'no', in the place of -32601" in said.out
+    assert max(map(len, said.out.splitlines())) <= 100
+
+
+def test_every_form_says_the_same(capsys, bad, tmp_path):
+    found = json.loads(examine(capsys, bad, *ONLY, "--json")[1].out)
+    assert [each["id"] for each in found["faults"]] == ["lifecycle.base-required"]
+    assert found["revisions"]["2025-11-25"]["requirements"]["ping.respond"] == {"state": "kept", "said": None}
+    suite = ElementTree.fromstring(examine(capsys, bad, *ONLY, "--format", "junit")[1].out).find("testsuite")
+    assert suite.get("failures") == "1"
+    assert [each.get("name") for each in suite if each.find("failure") is not None] == ["lifecycle.base-required"]
+    sarif = json.loads(examine(capsys, bad, *ONLY, "--format", "sarif")[1].out)
+    assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["lifecycle.base-required"]
+    assert json.loads(examine(capsys, bad, *ONLY, "--format", "badge")[1].out)["message"] == "1 broken"
+
+
+def test_what_the_baseline_has_is_known(capsys, bad, tmp_path):
+    known = str(tmp_path / "known.json")
+    assert examine(capsys, bad, *ONLY, "--json", "--out", known)[0] == 1
+    code, said = examine(capsys, bad, *ONLY, "--baseline", known)
+    assert code == 0 and "[MUST], known" in said.out
+    code, said = examine(capsys, GOOD, *ONLY, "--baseline", known)
+    assert code == 0 and "not found again:\n  lifecycle.base-required:unknown-method" in said.out
+
+
+def test_the_whole_conversation_is_kept(capsys, tmp_path):
+    trace = tmp_path / "trace.jsonl"
+    assert examine(capsys, GOOD, *ONLY, "--trace=%s" % trace)[0] == 0
+    assert "examiner/no-such-method" in trace.read_text()
+    assert main(["check", str(trace)]) in (0, 1) and "unknown" not in capsys.readouterr().err
+
+
+def test_a_revision_that_is_not_spoken_says_why(capsys, bad):
+    code, said = examine(capsys, bad, "--only", "ping", "--revision", "2026-07-28")
+    assert code == 3 and "not spoken: server/discover: error -32000 'no'" in said.out
+
+
+@pytest.mark.parametrize("words, text", [
+    (["--only", "nothing-like-it"], "--only nothing-like-it: there is no such scene"),
+    (["--baseline", "/nowhere/to/be/found"], "--baseline /nowhere/to/be/found cannot be read"),
+    (["--baseline", __file__], "cannot be read"),
+    (["--timeout", "0"], "--timeout must be more than 0 seconds"),
+    (["--era", "modern"], "--revision names one"),
+])
+def test_wrong_usage_says_what_to_write(capsys, words, text):
+    code, said = examine(capsys, GOOD, *words)
+    assert code == 2 and text in said.err
+
+
+def test_a_server_that_cannot_be_started(capsys):
+    code, said = examine(capsys, "/nowhere/to/be/found", "--revision", "2025-11-25")
+    assert code == 3 and "/nowhere/to/be/found" in said.err + said.out
+
+
+def test_the_list_has_every_scene(capsys):
+    code, said = examine(capsys, "-", "--list", "--json")
+    assert code == 0 and [each["name"] for each in json.loads(said.out)] == list(load())
+    assert all(each["text"] and each["revisions"] for each in json.loads(said.out))
