@@ -23,7 +23,7 @@ from ..jsontext import JsonError, dumps, loads
 from ..limits import DEFAULT
 from ..streamable.http_trace import HttpTrace
 from ..threads import start_thread
-from ..transports.base import Transport
+from ..transports.base import Transport, why_ended
 from ..transports.tap import tap
 from ..wiretrace import CLIENT, Trace
 from ..wiretrace.sse import SseSplitter
@@ -137,7 +137,7 @@ class Pipe:
                     if value is not None:
                         self.messages.append(value)
                 if items is None:
-                    self.ended = self._transport.reason() or "the connection ended"
+                    self.ended = why_ended(self._transport) or "the connection ended"
                 self._changed.notify_all()
             if items is None:
                 return
