@@ -70,8 +70,9 @@ def serve() -> None:
 
 def command() -> List[str]:
     """Return the command that starts the child: this module, with the same ``sys.path``."""
-    code = "import sys; sys.path[:] = %r; from importlib import import_module; import_module(%r).serve()"
-    return [sys.executable, "-c", code % (sys.path, __name__)]
+    from .server.serving.process import child_code
+
+    return [sys.executable, "-c", child_code(__name__, "serve")]
 
 
 class Step(NamedTuple):

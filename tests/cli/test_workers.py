@@ -310,7 +310,7 @@ def test_a_worker_that_is_ready_when_its_parent_is_gone_leaves_nothing_behind(tm
             "sessions": "store:%s" % (folder / "sessions.db"), "folder": str(folder),
             "fds": [sock.fileno() for sock in sockets], "alive": alive, "ready": ready}
     worker = subprocess.Popen(
-        [sys.executable, "-c", workers._CODE % (sys.path, workers.__name__), json.dumps(told)],
+        [sys.executable, "-c", workers.child_code(workers.__name__, "work"), json.dumps(told)],
         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[*told["fds"], alive, ready])
     said = worker.communicate(timeout=SECONDS)[1]
     for mine in (ready, alive):

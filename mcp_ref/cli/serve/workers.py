@@ -37,7 +37,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ... import deadline
 from ...diagnostics.packagelog import own_process
 from ...http11.server.server import listen
-from ...server.serving.process import HEARING, KILLED, SAME_SECONDS
+from ...server.serving.process import HEARING, KILLED, SAME_SECONDS, child_code
 from ..output import DONE, EXPECTED, UsageError, fail, note, row_of, text_of
 from ..tracing import trace_to
 from . import guarding
@@ -56,7 +56,6 @@ GRACE = 60.0
 """Seconds that workers have to end; their running calls have as long as the server's limits say."""
 _SLICE = 0.5
 """Seconds of one wait: a signal that comes just before a wait begins is seen only when the wait ends."""
-_CODE = "import sys; sys.path[:] = %r; from importlib import import_module; import_module(%r).work()"
 
 
 class Worker:
@@ -250,7 +249,7 @@ def _starter(told: Dict[str, Any]) -> Callable[[], Worker]:
     """Return a function that starts a worker with these settings, which it gets as JSON."""
     environment = dict(os.environ)
     environment.setdefault(STATE_KEYS, secrets.token_hex(32))
-    code = _CODE % (sys.path, __name__)
+    code = child_code(__name__, "work")
 
     def start() -> Worker:
         pipe, end = os.pipe()

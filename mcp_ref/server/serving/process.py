@@ -56,6 +56,14 @@ _STOP, _LATE = 0, 255
 _JOIN_SECONDS = 1.0
 
 
+def child_code(module: str, function: str) -> str:
+    """Return the text for ``python3 -c`` that calls a function of this package in a child: same path, same bundle."""
+    package = sys.modules[__name__.rpartition(".server.")[0]]
+    preface = getattr(package.__spec__.loader if package.__spec__ else None, "preface", "")
+    return "import sys; sys.path[:] = %r; %sfrom importlib import import_module; import_module(%r).%s()" % (
+        sys.path, preface, module, function)
+
+
 class Interrupted(SystemExit, KeyboardInterrupt):
     """A Ctrl-C after which everything was closed in order. Uncaught, it ends the program with exit code 130."""
 
