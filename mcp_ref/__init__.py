@@ -100,12 +100,15 @@ def __getattr__(name):
 
 def _left_out(name, part):
     # type: (str, str) -> str
-    """Return the words for a public name that a copy of some parts (``vendor --only``) does not have."""
+    """Return the words for a public name that a copy of some parts (``vendor --only``, ``bundle``) does not have."""
     import json
     from pkgutil import get_data
 
     try:
-        only = json.loads((get_data(__name__, "vendored.json") or b"").decode("utf-8"))["only"]
+        manifest = json.loads((get_data(__name__, "vendored.json") or b"").decode("utf-8"))
+        only = manifest["only"]
+        if manifest.get("bundle"):
+            return "%s.%s is not in this bundle; bundle the program again with --with %s" % (__name__, name, part)
     except (OSError, ValueError, KeyError):
         only = []
     return "%s.%s is not in this copy%s; copy again with --only %s" % (

@@ -255,7 +255,7 @@ def imports(module, is_folder, source, known):
 
 @pytest.mark.parametrize("part, table", [("server", "_LATE"), ("auth", "_HOMES")])
 def test_tables_of_late_names_count_as_imports(part, table):
-    modules = frozenset(parts._module_of(path) for path in parts.files() if path.endswith(".py"))
+    modules = frozenset(parts.module_of(path) for path in parts.files() if path.endswith(".py"))
     source = '%s = {"A": "..errors", "B": ".x", "C": "..stores.sqlite"}' % table
     assert imports((part,), True, source.encode(), modules) == (("errors",), ("stores", "sqlite"))
     source += "\ndef __getattr__(name): return import_module(%s[name], __name__)" % table
@@ -482,7 +482,7 @@ def test_parts_are_small_and_can_be_put_together(tmp_path, capsys):
 def test_every_import_by_name_is_understood():
     """What `import_module` gets begins with a constant, or is a name in the folder of the caller."""
     found = parts.files()
-    modules = {parts._module_of(path): path for path in found if path.endswith(".py")}
+    modules = {parts.module_of(path): path for path in found if path.endswith(".py")}
     for module, path in modules.items():
         calls = [node for node in ast.walk(ast.parse(found[path])) if isinstance(node, ast.Call)
                  and getattr(node.func, "id", "") == "import_module"]

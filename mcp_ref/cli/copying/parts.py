@@ -1,12 +1,13 @@
 """The files of this package, wherever it was loaded from, and the graph of which module imports which.
 
-Files are read from the folder or from the zip archive that the package lies in. The graph of imports is read
+Files are read from the folder, the zip archive or the bundle that the package lies in. The graph of imports is read
 off the sources. Late imports (inside functions), ``import_module`` and the tables of names that a folder loads late,
 such as ``_HOMES``, are part of it; imports for the type checker are not.
 """
 
 import ast
 import os
+import re
 from functools import lru_cache
 from importlib import import_module
 from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -15,6 +16,8 @@ from ...options import closest
 
 MANIFEST = "vendored.json"
 """The file that `vendor` writes into a copy; no part of the package."""
+ORIGINALS = "vendored.tar.bz2"
+"""The archive that `vendor` writes beside it: the files of a copy as they were."""
 ALWAYS = ("__init__.py", "version.py", "LICENSE", "py.typed")
 """The files of every part: `mcp_ref.__version__` stands in the second."""
 TABLES = ("_HOMES", "_LATE")
@@ -34,6 +37,12 @@ class Part(NamedTuple):
     """
     behind: Tuple[str, ...] = ()
     """More that is not followed. No module stands in its place, for a program comes to the doors first."""
+
+    @property
+    def words(self) -> FrozenSet[str]:
+        """The names in the source of a program without which it cannot come to the part: those of `gives` that are not
+        followed by a parenthesis or a dot, as ``Server`` and ``ctx`` are."""
+        return frozenset(re.findall(r"(?<![\w-])[A-Za-z_][\w-]*(?![\w(.-])", self.gives))
 
 
 SLICES: Dict[str, str] = {"stdio-server": "server"}
@@ -56,17 +65,18 @@ PARTS: Dict[str, Part] = {
     "traces": Part("Server(trace=...), Trace, to_text, to_file", ("wiretrace",), ("transports.tap",)),
     "log-handler": Part("server.log_handler", ("server.loghandler",)),
     "lifespan": Part("Server(lifespan=...)", ("server.serving.lifespan",)),
-    "main-thread": Part("Server(executor=MainThreadQueue())", ("peer.main_thread",)),
+    "main-thread": Part("MainThreadQueue for Server(executor=...)", ("peer.main_thread",)),
     "sockets": Part("listen at tcp:// and unix:", ("server.serving.socket_listener",)),
-    "http": Part("run_http, wsgi, handle, http_route, x-mcp-header, listen at http://",
+    "http": Part("run_http, wsgi, handle, http_route, Server(auth=...), x-mcp-header, listen at http://",
                  ("server.serving.http_listener", "streamable", "protocol.streamable_http"),
                  ("peer.routing",)),
 }
 """Name -> part that may be added to a slice: ``--only stdio-server,tasks``."""
 _SIGNPOST = b'\"\"\"Left out of this copy.\"\"\"\n'
-_SAYS = """
+AGAIN = """
 raise ImportError("the part %s (%s) is not in this copy (vendor --only %s); copy again with --only %s")
 """
+"""The source in the place of what is left out: the part, what it gives, the parts that are there, those to ask for."""
 
 Module = Tuple[str, ...]
 """A module by its path inside the package; () is the package itself."""
@@ -81,13 +91,17 @@ def files() -> Dict[str, bytes]:
     """Return the package's files by their paths inside it, with ``/``."""
     package = import_module(package_name())
     folder = str(package.__path__[0])
-    archive = getattr(package.__spec__.loader if package.__spec__ else None, "archive", None)
-    found = _zipped(archive, folder) if archive else read_folder(folder)
+    loader = package.__spec__.loader if package.__spec__ else None
+    archive, bundled = getattr(loader, "archive", None), getattr(loader, "files", None)
+    if isinstance(bundled, dict):  # `loader.BundleLoader`; what others call so is a function
+        found = {path: data for path, data in bundled.items() if path != MANIFEST}
+    else:
+        found = _zipped(archive, folder) if archive else read_folder(folder)
     return {path: found[path] for path in sorted(found)}
 
 
 def read_folder(folder: str) -> Dict[str, bytes]:
-    """Return the files of a package in a folder, without compiled and hidden files and without the manifest."""
+    """Return the files of a package in a folder, without compiled and hidden files and what `vendor` has added."""
     found = {}
     for place, names, here in os.walk(folder):
         names[:] = [name for name in names if _belongs(name)]
@@ -96,8 +110,7 @@ def read_folder(folder: str) -> Dict[str, bytes]:
                 path = os.path.join(place, name)
                 with open(path, "rb") as file:
                     found[os.path.relpath(path, folder).replace(os.sep, "/")] = file.read()
-    found.pop(MANIFEST, None)
-    return found
+    return {path: data for path, data in found.items() if path not in (MANIFEST, ORIGINALS)}
 
 
 def _zipped(archive: str, folder: str) -> Dict[str, bytes]:
@@ -107,7 +120,8 @@ def _zipped(archive: str, folder: str) -> Dict[str, bytes]:
     with zipfile.ZipFile(archive) as opened:
         found = {name[len(start):]: opened.read(name) for name in opened.namelist()
                  if name.startswith(start) and not name.endswith("/")}
-    return {path: data for path, data in found.items() if path != MANIFEST and all(map(_belongs, path.split("/")))}
+    return {path: data for path, data in found.items()
+            if path not in (MANIFEST, ORIGINALS) and all(map(_belongs, path.split("/")))}
 
 
 def _belongs(name: str) -> bool:
@@ -117,16 +131,18 @@ def _belongs(name: str) -> bool:
 # The graph
 
 
-def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
+def subset(all_files: Dict[str, bytes], names: List[str], again: str = AGAIN) -> Dict[str, bytes]:
     """Return the files that some modules or folders of the package need to work, their own among them.
 
     names: such as ``server`` or ``transports.lines.stdio``, or one of SLICES and the PARTS to add to it; none at all is
-    everything. Data files go with their folder. What is left out of a slice is there if another one of the names needs
-    it. Raises ValueError for a name that the package does not have, and for a part without a slice.
+    everything. Data files go with their folder, those beside the package's ``__init__`` with the module of the same
+    name. What is left out of a slice is there if another one of the names needs it. ``again``: the source that a module
+    has in the place of what is left out: how to add it. Raises ValueError for a name that the package does not have,
+    and for a part without a slice.
     """
     if not names:
         return dict(all_files)
-    modules = {_module_of(path): path for path in all_files if path.endswith(".py")}
+    modules = {module_of(path): path for path in all_files if path.endswith(".py")}
     sliced = any(name in SLICES for name in names)
     found: Set[Module] = set()
     left_out: Dict[Module, str] = {}
@@ -142,8 +158,9 @@ def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
     kept = {modules[module] for module in found}
     folders = {path.rpartition("/")[0] for path in kept}
     chosen = {path: data for path, data in all_files.items() if path in kept or path in ALWAYS
-              or (not path.endswith(".py") and "/" in path and path.rpartition("/")[0] in folders)}
-    chosen.update((modules[module], _signpost(part, names)) for module, part in _places(left_out, found).items())
+              or (not path.endswith(".py") and "/" in path and path.rpartition("/")[0] in folders)
+              or path.rpartition(".")[0] + ".py" in kept}
+    chosen.update((modules[module], _signpost(part, names, again)) for module, part in _places(left_out, found).items())
     return {path: chosen[path] for path in all_files if path in chosen}
 
 
@@ -178,15 +195,15 @@ def _is_door(module: Module, part: str) -> bool:
     return any(module[: len(door)] == door for door in (tuple(path.split(".")) for path in PARTS[part].doors))
 
 
-def _signpost(part: str, names: Sequence[str]) -> bytes:
+def _signpost(part: str, names: Sequence[str], again: str) -> bytes:
     """Return the module that says that a part is left out."""
-    says = _SAYS % (part, PARTS[part].gives, ",".join(names), ",".join([*names, part]))
+    says = again % (part, PARTS[part].gives, ",".join(names), ",".join([*names, part]))
     return _SIGNPOST + says.encode("ascii")
 
 
 def places(files: Dict[str, bytes]) -> List[Module]:
     """Return the modules among some files that stand for what is left out."""
-    return [_module_of(path) for path, data in files.items() if data.startswith(_SIGNPOST)]
+    return [module_of(path) for path, data in files.items() if data.startswith(_SIGNPOST)]
 
 
 def lacking(files: Dict[str, bytes]) -> List[str]:
@@ -200,7 +217,7 @@ def _meant(name: str, known: Set[str]) -> str:
     return "did you mean %s? " % close[0] if close[0] else ""
 
 
-def _module_of(path: str) -> Module:
+def module_of(path: str) -> Module:
     parts = tuple(path[: -len(".py")].split("/"))
     return parts[:-1] if parts[-1] == "__init__" else parts
 
@@ -247,7 +264,7 @@ def edges(
     """
     here = module if is_folder else module[:-1]
     found: List[Tuple[Module, bool]] = []
-    nodes = list(_running(ast.parse(source)))
+    nodes = list(running(ast.parse(source)))
     table = next((node.value for node, _ in nodes if isinstance(node, ast.Assign) and module
                   and getattr(node.targets[0], "id", "") in TABLES), None)
     if table is not None:
@@ -263,7 +280,7 @@ def edges(
     return tuple(each for each in dict.fromkeys(found) if each[0] in known)
 
 
-def _running(tree: ast.AST) -> Iterator[Tuple[ast.AST, bool]]:
+def running(tree: ast.AST) -> Iterator[Tuple[ast.AST, bool]]:
     """Walk all nodes but those inside ``if TYPE_CHECKING:``, each with True if it stands inside a function."""
     left = [(tree, False)]
     while left:
