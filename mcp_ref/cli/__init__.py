@@ -21,7 +21,7 @@
     python3 -m mcp_ref ladder FILE                     draw a recorded session, with what breaks a rule at its message
     python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
     python3 -m mcp_ref bundle FILE -o one.py           make one file of a program and what it needs of this package
-    python3 -m mcp_ref vendor FOLDER                   copy this package into a program
+    python3 -m mcp_ref vendor FOLDER                   copy this package into a program; --update merges a newer version
     python3 -m mcp_ref pack SERVER.py -o X.mcpb        make a bundle of a server, which hosts install with one click
 
 SERVER is a command in quotes, a URL, ``tcp://host:port`` or ``unix:///path``, or an entry of a host's file, as in

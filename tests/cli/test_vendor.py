@@ -27,8 +27,9 @@ def digest(path):
 
 
 def tree(folder):
-    """The files below a folder, what is hidden or compiled aside."""
-    found = {path.relative_to(folder): path for path in pathlib.Path(str(folder)).rglob("*") if path.is_file()}
+    """The files below a folder, what is hidden or compiled aside, and the originals of a copy."""
+    found = {path.relative_to(folder): path for path in pathlib.Path(str(folder)).rglob("*") if path.is_file()
+             and path.name != parts.ORIGINALS}
     return {inside.as_posix(): path.read_bytes() for inside, path in found.items()
             if not any(step.startswith((".", "__pycache__")) for step in inside.parts)}
 
@@ -454,7 +455,7 @@ def test_a_file_of_somebody_else_is_not_replaced_unless_told_so(content, tmp_pat
 
 @pytest.mark.parametrize("words, why", [
     ([], "vendor FOLDER, or vendor --zip FILE"), (["lib", "--zip", "x.zip"], "vendor FOLDER, or vendor --zip FILE"),
-    (["--zip", "x.zip", "--check"], "look at a folder"), (["--zip", "x.zip", "--as", "a-b"], "no name that can be"),
+    (["--zip", "x.zip", "--check"], "are for a folder"), (["--zip", "x.zip", "--as", "a-b"], "no name that can be"),
     (["--zip", "x.zip", "--only", "nothing"], "there is no nothing in this package; there are auth, "),
     (["x", "--only", "stdio"], "there is no stdio in this package; did you mean stdio-server? there are auth, "),
     (["x", "--only", "tasks,client"], "tasks is a part to add to another: --only stdio-server,tasks"),

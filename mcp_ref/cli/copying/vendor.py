@@ -3,7 +3,8 @@
 ``vendor lib`` makes ``lib/mcp_ref``; with ``--as host.mcp`` it is ``lib/host/mcp``, and it is imported under that
 name. Running it again replaces the copy, unless somebody changed it there: ``vendor lib`` finds the one copy below
 ``lib``, and takes the parts that it consists of, unless ``--as``, ``--only`` or ``--all`` say otherwise. The copy holds
-`MANIFEST`: ``{"package", "version", "only", "files": {path: sha256}}``.
+a manifest of its files and an archive of the originals (`mcp_ref.cli.copying.copies`). ``--update`` merges a later
+version with what was changed: see `mcp_ref.cli.copying.update`.
 
 ``vendor --zip lib/mcp.zip`` makes one file instead, from which the package is imported once it is in ``sys.path``. Made
 again it has the same name and parts, too, and the same bytes where nothing has changed.
@@ -15,17 +16,16 @@ number of its files, and the paths that are not as the manifest says; ``--diff``
 
 import argparse
 import difflib
-import hashlib
 import json
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...version import __version__
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json
 from . import parts
-from .parts import MANIFEST
-
+from .copies import Copy, VendorError, packed, read_copy, with_manifest
+from .parts import MANIFEST, ORIGINALS
 
 _TIME = (1980, 1, 1, 0, 0, 0)
 """The time of each file in an archive: the earliest that the format has, so that equal copies have equal bytes."""
@@ -33,41 +33,23 @@ DEEPEST = 4
 """The number of levels of folders below the named one in which a copy is searched."""
 
 
-class VendorError(ValueError):
-    """The copy is missing, was changed or cannot be read; the text says what to do."""
-
-
-class Copy(NamedTuple):
-    """A vendored copy as it is now, compared with its manifest."""
-
-    target: str
-    version: str
-    only: List[str]
-    files: Dict[str, bytes]
-    changed: List[str]
-    missing: List[str]
-    extra: List[str]
-
-    @property
-    def edited(self) -> List[str]:
-        """The differences from the manifest, one line for each file."""
-        return ["%-8s %s" % (word, one_line(path)) for word, paths in (
-            ("changed", self.changed), ("missing", self.missing), ("extra", self.extra)) for path in paths]
-
-
 def _vendor(options: Any) -> int:
     if (options.folder is None) == (options.zip is None):
         raise UsageError("say where the copy goes: vendor FOLDER, or vendor --zip FILE")
     only = [name for names in options.only for name in names.split(",") if name]
+    if options.update and options.force:
+        raise UsageError("--update keeps what was changed, --force replaces it; choose one")
     if only and options.all:
         raise UsageError("--only and --all exclude each other")
     if options.zip is not None:
-        if options.check or options.diff:
-            raise UsageError("--check and --diff look at a folder; make the archive again to see what has changed")
+        if options.check or options.diff or options.update:
+            raise UsageError("--check, --diff and --update are for a folder; make the archive again instead")
         return _zip(options, os.path.realpath(options.zip), only)
     target = target_of(options.folder, options.name)
     if options.check:
         return _check(options, read_copy(target))
+    if options.update:
+        return _update(options, target, only)
     if options.diff:
         return _diff(options, read_copy(target))
     return _copy(options, target, only if only or options.all else _parts_before(target))
@@ -140,7 +122,7 @@ def _parts_before(target: str) -> List[str]:
 def _copy(options: Any, target: str, only: List[str]) -> int:
     chosen = _chosen(only)
     _may_replace(target, options.force)
-    replace(target, _with_manifest(chosen, only))
+    replace(target, _with_originals(chosen, only))
     if options.json:
         say_json(_as_object(read_copy(target)))
     else:
@@ -148,10 +130,15 @@ def _copy(options: Any, target: str, only: List[str]) -> int:
     return DONE
 
 
-def _with_manifest(chosen: Dict[str, bytes], only: List[str]) -> Dict[str, bytes]:
-    listed = {path: hashlib.sha256(data).hexdigest() for path, data in chosen.items()}
-    manifest = {"package": "mcp_ref", "version": __version__, "only": only, "files": listed}
-    return dict(chosen, **{MANIFEST: (json.dumps(manifest, indent=1) + "\n").encode("ascii")})
+def _with_originals(chosen: Dict[str, bytes], only: List[str]) -> Dict[str, bytes]:
+    """Return the files of a copy with the originals and, as the last one, the manifest."""
+    content = dict(chosen)
+    try:
+        content[ORIGINALS] = packed(chosen)
+    except ImportError:
+        note("mcp_ref: warning: this Python has no bz2: the copy has no originals, and --update cannot merge changes")
+    content[MANIFEST] = with_manifest(chosen, only)[MANIFEST]
+    return content
 
 
 def _copied(chosen: Dict[str, bytes], only: List[str]) -> str:
@@ -161,6 +148,35 @@ def _copied(chosen: Dict[str, bytes], only: List[str]) -> str:
         what += ", and %d that stand for the parts left out: %s (to add one: --only %s)," % (
             len(places), ", ".join(lacks), ",".join([*only, lacks[0]]))
     return "copied %d files of mcp_ref %s%s" % (len(chosen) - len(places), __version__, what)
+
+
+def _update(options: Any, target: str, only: List[str]) -> int:
+    """Merge this version into a copy, and tell what was done; see `mcp_ref.cli.copying.update`."""
+    from .update import backup, carry_out, plan
+
+    _is_elsewhere(target)
+    copy = read_copy(target)
+    only = only or ([] if options.all else copy.only)
+    chosen = _chosen(only)
+    outcomes = plan(copy, chosen)
+    saved = backup(copy, outcomes)
+    content = _with_originals(chosen, only)
+    carry_out(copy, outcomes, {name: content[name] for name in (ORIGINALS, MANIFEST) if name in content})
+    conflicts = [each for each in outcomes if each.word == "conflict"]
+    numbers = {word: sum(each.word == word for each in outcomes)
+               for word in ("updated", "added", "removed", "merged", "kept", "conflict")}
+    if options.json:
+        say_json({"target": target, "from": copy.version, "version": __version__, "only": only, "numbers": numbers,
+                  "files": {each.path: each.word for each in outcomes}, "backup": saved,
+                  "conflicts": {each.path: each.why for each in conflicts}})
+        return FAILED if conflicts else DONE
+    for each in outcomes:
+        if each.word in ("merged", "kept", "conflict"):
+            say("%-8s %s%s" % (each.word, one_line(each.path), ": " + each.why if each.why else ""))
+    said = ", ".join("%d %s" % (number, word) for word, number in numbers.items() if number)
+    say("%s: mcp_ref %s, was %s; %s%s" % (
+        target, __version__, copy.version, said or "nothing to do", "; before: " + saved if saved else ""))
+    return FAILED if conflicts else DONE
 
 
 # One archive
@@ -173,7 +189,7 @@ def _zip(options: Any, target: str, only: List[str]) -> int:
         raise VendorError("%s is there and was not made by vendor; --force replaces it" % target)
     only = only or ([] if options.all else before)
     steps, chosen = _steps(options.name or name), _chosen(only)
-    _write_zip(target, steps, _with_manifest(chosen, only))
+    _write_zip(target, steps, with_manifest(chosen, only))
     if options.json:
         say_json({"target": target, "version": __version__, "only": only, "files": len(chosen),
                   "changed": [], "missing": [], "extra": []})
@@ -237,18 +253,23 @@ def _chosen(only: List[str]) -> Dict[str, bytes]:
 
 def _may_replace(target: str, force: bool) -> None:
     """Raise `VendorError` rather than overwrite the package itself, or files that somebody made or changed."""
-    from importlib import import_module
-
-    ours = os.path.realpath(str(import_module(parts.package_name()).__path__[0]))
-    if (target + os.sep).startswith(ours + os.sep) or (ours + os.sep).startswith(target + os.sep):
-        raise UsageError("%s is this package itself; name another folder" % target)
+    _is_elsewhere(target)
     if not os.path.lexists(target) or force:
         return
     if not os.path.isdir(target) or (os.listdir(target) and not os.path.isfile(os.path.join(target, MANIFEST))):
         raise VendorError("%s is there and was not made by vendor; --force replaces it" % target)
     if os.listdir(target) and read_copy(target).edited:
-        raise VendorError("%s was changed: %s; see --diff, and --force replaces it" % (
+        raise VendorError("%s was changed: %s; see --diff; --update merges, and --force replaces it" % (
             target, ", ".join(" ".join(line.split()) for line in read_copy(target).edited)))
+
+
+def _is_elsewhere(target: str) -> None:
+    """Raise `UsageError` for a target that is this package itself."""
+    from importlib import import_module
+
+    ours = os.path.realpath(str(import_module(parts.package_name()).__path__[0]))
+    if (target + os.sep).startswith(ours + os.sep) or (ours + os.sep).startswith(target + os.sep):
+        raise UsageError("%s is this package itself; name another folder" % target)
 
 
 def replace(target: str, content: Dict[str, bytes]) -> None:
@@ -285,25 +306,10 @@ def replace(target: str, content: Dict[str, bytes]) -> None:
 # Looking
 
 
-def read_copy(target: str) -> Copy:
-    """Return a copy, compared with its manifest. Raises `VendorError` where there is no copy."""
-    try:
-        with open(os.path.join(target, MANIFEST), "rb") as file:
-            manifest = json.loads(file.read().decode("utf-8"))
-        listed = {str(path): str(digest) for path, digest in manifest["files"].items()}
-        version, only = str(manifest["version"]), [str(name) for name in manifest["only"]]
-    except OSError:
-        raise VendorError("there is no vendored copy at %s (no %s)" % (target, MANIFEST)) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise VendorError("%s of %s cannot be read; --force copies anew" % (MANIFEST, target)) from None
-    there = parts.read_folder(target)
-    changed = [path for path in listed if path in there and hashlib.sha256(there[path]).hexdigest() != listed[path]]
-    return Copy(target, version, only, there, changed, sorted(set(listed) - set(there)),
-                sorted(set(there) - set(listed)))
-
-
 def _as_object(copy: Copy) -> Dict[str, Any]:
-    return dict(copy._asdict(), files=len(copy.files))
+    found = dict(copy._asdict(), files=len(copy.files))
+    del found["listed"]
+    return found
 
 
 def _check(options: Any, copy: Copy) -> int:
@@ -356,6 +362,7 @@ _EXAMPLES = """examples:
   vendor lib --as host.mcp --only server,client   two parts, as lib/host/mcp
   vendor lib                                      later: the same copy again, with the same parts
   vendor lib --check                              which files of the copy somebody changed
+  vendor lib --update                             this version, merged with what somebody changed
   vendor --zip lib/mcp.zip --only stdio-server    one file for sys.path
   vendor lib --only stdio-server,tasks,http       a small server, with two of the parts that it is without
 """
@@ -379,6 +386,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
                       help="list the files of the copy that somebody changed; the exit code is 1 if there are any")
     what.add_argument("--diff", action="store_true",
                       help="show the changes against this version; the exit code is 1 if there are any")
+    what.add_argument("--update", action="store_true",
+                      help="replace what is as it was copied, and merge this version into files that somebody changed; "
+                           "the exit code is 1 if there are conflicts, which are listed and marked")
     parser.add_argument("--force", action="store_true", help="replace what is there, also if somebody changed it")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
