@@ -3,7 +3,7 @@ PYTHON ?= python3
 TOOL = $(PYTHON) tests/tools
 SPEC ?= ../shared/spec
 
-.PHONY: help demo test matrix check conformance interop foreign bench soak stress fuzz pyz wheel spec
+.PHONY: help demo test matrix check conformance interop foreign bench soak stress fuzz pyz bundled wheel spec
 help:    ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
 demo:    ## run a small server and a client, and print the wire (any python3, nothing installed)
@@ -31,6 +31,8 @@ fuzz:    ## feed the readers random input for half a minute (ARGS="--seconds 60 
 	@$(PYTHON) -m tests.fuzz.run $(ARGS)
 pyz:     ## build build/mcp_ref.pyz, the package as one file that runs, and check it
 	@$(TOOL)/pyz.py $(ARGS)
+bundled: ## run the core of the suite against the package as one file, as `bundle` makes it
+	@$(TOOL)/bundled.py $(ARGS)
 wheel:   ## build a wheel into build/wheel, and check it in an environment of its own
 	@$(TOOL)/wheel.py $(ARGS)
 spec:    ## rebuild spec_index.json and requirements.tsv from a copy of the specification

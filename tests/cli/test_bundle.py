@@ -354,6 +354,12 @@ except ImportError as error:
     assert "run it as a process of its own" in out[1]
 
 
+def test_the_package_of_the_bundle_is_used_where_another_is_installed(small, tmp_path):
+    (tmp_path / "one.py").write_bytes((small / "one.py").read_bytes())
+    (tmp_path / "mcp_ref.py").write_text("raise RuntimeError('another one')\n")
+    assert fresh(tmp_path, "import one\nprint(one.Server.__name__)") == "Server\n"
+
+
 def test_a_copy_under_another_name_bundles_under_that_name(tmp_path):
     assert main(["vendor", str(tmp_path / "lib"), "--as", "host.mcp"]) == 0
     (tmp_path / "p.py").write_text("from host.mcp.version import __version__\nprint(__version__)\n")

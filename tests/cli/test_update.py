@@ -285,6 +285,12 @@ def test_a_merge_has_the_laws_of_a_merge(seed, alphabet):
     assert 100 < clean < 600
 
 
+def test_a_long_text_of_few_different_lines_is_merged_like_any_other():
+    base = b"}\n\n" * 200
+    ours, theirs = b"mine\n" + base, base + b"theirs\n"
+    assert update.merge(base, ours, theirs, "2.0") == (b"mine\n" + base + b"theirs\n", 0)
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="git merge-file is the judge, and there is no git")
 def test_a_merge_is_what_git_makes_of_it(tmp_path):
     """The same texts where neither sees a conflict, and the same opinion whether there is one."""

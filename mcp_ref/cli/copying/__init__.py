@@ -1,1 +1,1 @@
-"""The command `vendor`, which copies the package, or `parts` of it, into another program."""
+"""The commands that copy the package, or `parts` of it: `vendor` into a program, `bundle` into one file with it."""
