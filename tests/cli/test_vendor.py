@@ -366,6 +366,12 @@ def test_a_server_for_pipes_loads_few_modules_until_its_first_answer():
     assert b'"serverInfo"' in done.stdout and int(done.stderr) <= MOST_UNTIL_THE_FIRST_ANSWER
 
 
+def test_the_help_lists_what_may_be_added_to_a_server_for_pipes(capsys):
+    code, out, _ = here(capsys, "vendor", "--help")
+    assert code == 0 and [out.count("  %-12s %s\n" % (name, part.gives)) for name, part in parts.PARTS.items()] == (
+        [1] * len(parts.PARTS))
+
+
 def test_a_name_of_the_package_that_a_copy_lacks_says_how_to_get_it(tmp_path, capsys):
     assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "stdio-server,jsonrpc")[0] == 0
     out = fresh(tmp_path, """

@@ -369,16 +369,17 @@ _EXAMPLES = """examples:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EXAMPLES
+    rows = "".join("  %-12s %s\n" % (name, part.gives) for name, part in parts.PARTS.items())
+    parser.epilog = "%s\nwhat stdio-server is without, to add by --only stdio-server,PART:\n%s" % (_EXAMPLES, rows)
     parser.add_argument("folder", metavar="FOLDER", nargs="?",
                         help="where the copy goes or is, such as lib of a program")
     parser.add_argument("--zip", metavar="FILE", help="make one archive instead, to be imported from: lib/mcp.zip")
     parser.add_argument("--as", dest="name", metavar="NAME",
                         help="the copy's name, dots allowed (default: that of the copy that is there, or mcp_ref)")
     parser.add_argument("--only", action="append", default=[], metavar="PART,...",
-                        help="only these parts, and what they need: stdio-server (a server for pipes, to which one "
-                             "adds %s), server, client, messages, or any module or folder of the package (default: "
-                             "the parts of the copy that is there, or everything)" % ", ".join(parts.PARTS))
+                        help="only these parts, and what they need: stdio-server (a server for pipes; see below "
+                             "what it is without), server, client, messages, or any module or folder of the package "
+                             "(default: the parts of the copy that is there, or everything)")
     parser.add_argument("--all", action="store_true",
                         help="copy everything, also where the copy that is there has parts only")
     what = parser.add_mutually_exclusive_group()
