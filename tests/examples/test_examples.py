@@ -1,4 +1,5 @@
 """Every example runs alone, asserts what it shows, and ends with 0."""
+import ast
 import importlib
 import pathlib
 import re
@@ -25,6 +26,18 @@ def test_the_index_has_every_example_once_in_order_and_says_how_to_run_it():
     assert [name for names in named for name in names][:len(numbered)] == numbered
     assert sorted(name for names in named for name in names) == sorted(path.name for path in FOLDER.glob("*.py"))
     assert all(run.strip().startswith("`python3 ") and about.strip() for run, about in rows)
+
+
+def test_recipes_for_hosts_are_short_begin_with_how_to_install_them_and_stand_in_the_index():
+    recipes = sorted((FOLDER / "hosts").glob("*.py"))
+    index = (FOLDER / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[hosts/(\w+\.py)\]\(hosts/\1\) \|", index, re.M)
+    assert recipes and sorted(rows) == [path.name for path in recipes]
+    for path in recipes:
+        text = path.read_text(encoding="utf-8")
+        page = ast.get_docstring(ast.parse(text))
+        assert len(text.splitlines()) <= 60, path.name
+        assert "By hand" in page and "MCP_TOKEN=" in page and "mcp_ref config http://" in page, path.name
 
 
 def test_the_echo_server_registers_as_many_tools_as_asked():

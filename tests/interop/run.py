@@ -14,6 +14,7 @@
    `sse_readers`)
  - the pages about porting from other libraries: their programs, their servers beside ours, every name (`porting`)
  - what works in a web page, in Pyodide (`web_page`)
+ - the recipes of `examples/hosts/` whose hosts are libraries: `recipe-...` (`tests/hosts/libraries.py`)
  - `theirs-...`: the official clients against the official servers; a walk that fails there is not our fault
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
@@ -36,7 +37,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
+sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools"), str(HERE.parent / "hosts")]
 CLIENT_SECONDS = 120
 # Pairing -> script of the official client, the peer that runs it, and how it connects.
 OFFICIAL_CLIENTS: Dict[str, Tuple[str, str, str]] = {
@@ -129,6 +130,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     import http_scale
     import http_shells
     import http_walks
+    import libraries
     import peers
     import porting
     import proxies
@@ -160,6 +162,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     table.update(http_shells.SHELLS)
     table.update(http_scale.SCALES)
     table.update(web_page.PAGES)
+    table.update(libraries.WALKS)
     return table
 
 

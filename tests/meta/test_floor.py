@@ -15,6 +15,7 @@ from tests.tools import interpreters
 
 ALL = python_files("mcp_ref", "tests", "examples")
 TOOLS = ROOT / "tests" / "tools"
+HOSTS = ROOT / "tests" / "hosts"  # whose walks `make interop` uses, too
 BENCH = ROOT / "tests" / "bench"  # whose modules the soak uses, too
 MAX_FUNCTION_LINES = 60
 PARTS = 4  # to read all files takes longer than one test may on a busy machine
@@ -27,6 +28,7 @@ WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/offic
                          "tests/interop/official_everything", "tests/interop/official_authorization",
                          "tests/interop/mounted", "tests/interop/http_heads",
                          "tests/interop/foreign_client", "tests/interop/fastmcp_",
+                         "tests/hosts/official_client", "tests/hosts/notebook", "examples/hosts/in_",
                          "tests/typed")  # these for type checkers alone
 ALLOWED_BESIDE: Dict[str, Set[str]] = {
     "mcp_ref": set(), "examples": {"mcp_ref"}, "tests": {"mcp_ref", "pytest", "tests"},
@@ -85,7 +87,7 @@ def foreign(nodes: Iterable[ast.AST], allowed: Set[str]) -> Iterator[str]:
 def foreign_in(path: pathlib.Path) -> Iterator[str]:
     """The same for a file, by the folder it stands in."""
     folder = shown(path).split("/")[0]
-    folders = {"tests": (path.parent, TOOLS, BENCH), "examples": (path.parent,)}.get(folder, ())
+    folders = {"tests": (path.parent, TOOLS, HOSTS, BENCH), "examples": (path.parent,)}.get(folder, ())
     scripts = [script for each in folders for script in each.glob("*.py")]
     beside = {script.stem for script in scripts}
     if not shown(path).startswith(WITH_FOREIGN_PACKAGES):
