@@ -11,7 +11,8 @@ Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 TOP_KEYS = ("mcpServers", "servers", "context_servers", "mcp", "mcp_servers")
 MAX_FILE = 16 * 1024 * 1024
 """Bytes of a file that is read; some hosts keep much beside the servers."""
-_VARIABLE = re.compile(r"\$\{([^{}]*)(\}?)|\{((?:env|file):[^{}]*)\}|\$([A-Za-z_]\w*)")
+_VARIABLE = re.compile(
+    r"\$\{\{ *secrets\.(\w+) *\}\}|\$\{([^{}]*)(\}?)|\{((?:env|file):[^{}]*)\}|\$([A-Za-z_]\w*)")
 _OUTSIDE_STRINGS = r'("[^"\\]*(?:\\.?[^"\\]*)*(?:"|\Z))|'
 _COMMENT = re.compile(_OUTSIDE_STRINGS + r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(_OUTSIDE_STRINGS + r"([\[{,]\s*,)|,(?=\s*[\]}])", re.DOTALL)
@@ -85,8 +86,8 @@ def _by_name(top: str, servers: Any) -> Dict[str, Any]:
 
 
 def parse(path: str, data: bytes) -> Any:
-    """Return the value of a file's bytes; the end of ``path`` says whether they are TOML. Raises ValueError with the
-    path."""
+    """Return the value of a file's bytes, which are TOML or YAML if ``path`` ends so. Raises ValueError with the path.
+    """
     try:
         if len(data) > MAX_FILE:
             raise ValueError("more than %d bytes: this is no configuration" % MAX_FILE)
@@ -95,7 +96,7 @@ def parse(path: str, data: bytes) -> Any:
         if ending == ".toml":
             return _toml(data)
         if ending in (".yaml", ".yml"):
-            raise ValueError("YAML is not read here: write the same as JSON, {\"mcpServers\": {NAME: {...}}}")
+            return _yaml(data)
         return _json(data)
     except ValueError as error:
         raise ValueError("%s: %s" % (path, error)) from None
@@ -130,6 +131,16 @@ def without_last_commas(text: str) -> str:
     return _LAST_COMMA.sub(lambda found: found.group(1) or found.group(2) or " ", text)
 
 
+def _yaml(data: bytes) -> Any:
+    from .yaml import read_yaml
+
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+    return read_yaml(text)
+
+
 def _toml(data: bytes) -> Any:
     from importlib import import_module
 
@@ -162,11 +173,13 @@ class Variables:
 
     def _value(self, where: str, match: "re.Match[str]") -> str:
         """Return what one variable stands for."""
-        inner, end, other, bare = match.groups()
+        secret, inner, end, other, bare = match.groups()
         shown = match.group() if end != "" else match.group() + "..."
         if bare is not None and not self._bare:
             return match.group()
         name = bare if bare is not None else other if other is not None else inner
+        if secret is not None:  # which hosts keep in files .env; here they are in our environment
+            inner, end, name = secret, "}}", "env:" + secret
         if inner is not None and not end:
             raise EntryUnusable("%s: %s is no variable that is known here; it may not hold another" % (where, shown))
         name, has_default, default = name.partition(":-")

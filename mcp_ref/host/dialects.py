@@ -8,14 +8,16 @@ There is no standard for these files, and a dozen dialects of one idea::
 =============  =======================================================================================================
 what           how it may be written
 =============  =======================================================================================================
-the file       JSON, with comments, trailing commas and a BOM; TOML, if the name ends in ``.toml`` (Python 3.11)
+the file       JSON, with comments, trailing commas and a BOM; TOML, if the name ends in ``.toml`` (Python 3.11); the
+               YAML that people write in such files (`mcp_ref.host.yaml`), if it ends in ``.yaml`` or ``.yml``
 the servers    an object, or an array of objects with ``name``, at the first of ``mcpServers``, ``servers``,
                ``context_servers``, ``mcp``, ``mcp_servers``; what stands beside it belongs to other programs
 a program      ``command``: a text, an array with the arguments, or an object with ``path``, ``args``, ``env``
 an address     ``httpUrl``, ``serverUrl`` or ``url``; which HTTP transport is spoken there is found out, whatever
-               ``type`` says. ``headers``; ``bearer_token_env_var`` is an ``Authorization``
+               ``type`` says. ``headers``, also in ``requestOptions``; ``bearer_token_env_var`` is an ``Authorization``
 environment    ``env`` or ``environment``, ``env_vars`` (names of ours), ``envFile`` (lines ``NAME=VALUE``)
 a variable     ``${NAME}``, ``${env:NAME}``, ``{env:NAME}``, each with ``:-default`` before the brace; ``${file:PATH}``;
+               ``${{ secrets.NAME }}``, which is taken from our environment, too;
                ``${input:ID}``; ``${workspaceFolder}`` (the folder of the file, or the one above a ``.folder``),
                ``${userHome}``; in a folder ``.gemini`` also ``$NAME``
 not to start   ``"disabled": true`` or ``"enabled": false``: the entry is skipped
@@ -69,6 +71,7 @@ _NOT_DONE: Dict[str, str] = {
                     "hosts differ in what it limits and in which unit; connectTimeout, in seconds, is for connecting"),
     **dict.fromkeys(("auth", "oauth"), "authorization is for the program: Host.connect(name, url, auth=OAuth())"),
     **dict.fromkeys(("dev", "settings", "roots", "required"), "only the host that it is written for knows it"),
+    "requestOptions": "of how requests are sent only headers are taken",
 }
 """Member that some host acts on -> why it is not acted on here."""
 _SANDBOX = re.compile("sandbox", re.IGNORECASE)
@@ -186,6 +189,7 @@ def is_off(where: str, raw: Any) -> bool:
 def shape(where: str, raw: Mapping[str, Any]) -> ServerEntry:
     """Return an entry of any dialect in our form, its variables not replaced yet. Raises ValueError for a member of a
     wrong type, `EntryUnusable` for what is right elsewhere."""
+    raw = _with_headers(raw)
     said = {what: next((name, raw[name]) for name in names if name in raw)
             for what, names in _NAMES.items() if not raw.keys().isdisjoint(names)}
     values: Dict[str, Any] = {}
@@ -210,6 +214,15 @@ def shape(where: str, raw: Mapping[str, Any]) -> ServerEntry:
         env = {**{name: "${%s}" % name for name in values["env_vars"]}, **(env or {})}
     return ServerEntry(words + list(values.get("args", ())), None if env is None else dict(env), values.get("cwd"),
                        values.get("timeout"), "", None, values.get("env_file"), notes)
+
+
+def _with_headers(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an entry with the headers of its ``requestOptions`` as its own, unless it has some."""
+    options = raw.get("requestOptions")
+    if not isinstance(options, Mapping) or "headers" not in options or not raw.keys().isdisjoint(_NAMES["headers"]):
+        return raw
+    left = {name: value for name, value in options.items() if name != "headers"}
+    return dict(raw, headers=options["headers"], requestOptions=left)
 
 
 def _needed(where: str, values: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shlex
 import stat
 import sys
@@ -309,6 +310,72 @@ def test_an_older_python_does_not_touch_toml_that_it_cannot_read(monkeypatch):
     with pytest.raises(CannotKeep, match="TOML is read from Python 3.11 on"):
         merged(EntryPlace("config.toml", "mcp_servers", "new"), b"model = 1\n", ENTRY)
     assert merged(EntryPlace("config.toml", "mcp_servers", "new"), b"", ENTRY).startswith(b"[mcp_servers.new]\n")
+
+
+# YAML
+
+
+YAML = EntryPlace("config.yaml", "mcpServers", "b")
+ITEM = '- name: "b"\n  command: "/x"\n  args:\n    - "-y"\n'
+INDENTED = "".join("  %s\n" % line for line in ITEM.splitlines())
+HEAD = 'name: "b"\nversion: "0.0.1"\nschema: "v1"\nmcpServers:\n'
+YAML_FILES = {
+    "nested": ("name: x # c\nmcpServers:\n    # first\n    - name: a\n      command: w\n\n# rest\nrules: []\n",
+               "      command: w\n", 4),
+    "flat": ("mcpServers:\n- name: a\n  command: w\nmodels:\n- z\n", "  command: w\n", 0),
+    "last": ("models: |\n  z\nmcpServers:\n  - name: a\n    args:\n      - w\n", "      - w\n", 2),
+    "none": ("mcpServers:\nmodels: z\n", "mcpServers:\n", 2),
+    "literal": ("mcpServers:\n  - name: a\n    env:\n      K: |\n        # v\n\nx: 1\n", "        # v\n", 2),
+}
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("name", sorted(YAML_FILES))
+def test_yaml_keeps_all_its_bytes_and_has_an_item_more(name, line_end):
+    text, before, indent = YAML_FILES[name]
+    text, before = text.replace("\n", line_end), before.replace("\n", line_end)
+    item = "".join(" " * indent + line + line_end for line in ITEM.splitlines())
+    for bom in (b"", b"\xef\xbb\xbf"):
+        made = merged(YAML, bom + text.encode(), ENTRY)
+        assert made.decode() == bom.decode() + text.replace(before, before + item)
+        assert merged(YAML, made, ENTRY) is None, "it is there already"
+
+
+@pytest.mark.parametrize("text, made", [
+    ("", HEAD + INDENTED), ("# c", "# c\n" + HEAD + INDENTED), ("models: z", "models: z\nmcpServers:\n" + INDENTED)])
+def test_yaml_without_servers_gets_a_list(text, made):
+    assert merged(YAML, text.encode(), ENTRY).decode() == made
+
+
+def test_what_yaml_would_take_for_something_else_is_quoted():
+    entry = {"env": {"no": "yes", "A B": "x: y # z", "K": "\u2028\x7f\ufeff\U0001f600\"\\\n\t"},
+             "args": ["1", "- x", ""]}
+    assert merged(YAML, b"", entry) is not None  # what is made is read again
+    assert b'"no": "yes"' in merged(YAML, b"", entry) and b"\\u2028\\u007f\\ufeff" in merged(YAML, b"", entry)
+
+
+@pytest.mark.parametrize("text, words", [
+    ("mcpServers: []\n", "a list in brackets"), ("mcpServers: [{name: a}]\n", "a list in brackets"),
+    ("mcpServers: ~\n", "cannot be added"), ("mcpServers:\n  a:\n    command: x\n", "is not a list of entries"),
+    ("mcpServers:\n  - command: x\n", "is not a list of entries"), ("- a\n", "is not a list of entries"),
+    ("mcpServers:\n  - name: b\n    command: z\n", "another server b already"), ("a: &x 1\n", "line 1: & is an anchor"),
+    ("mcpServers:\n  - name: b # mine\n    command: no\n", 'write "no"'),
+])
+def test_yaml_that_cannot_take_an_item_is_refused(text, words):
+    with pytest.raises(CannotKeep, match=re.escape(words)):
+        merged(YAML, text.encode(), ENTRY)
+
+
+def test_an_item_of_yaml_is_not_replaced():
+    with pytest.raises(CannotKeep, match="is not replaced"):
+        merged(YAML, b"mcpServers:\n  - name: b\n    command: z\n", ENTRY, replace=True)
+
+
+def test_a_remote_server_of_continue_has_its_headers_below(home, capsys):
+    words = ["config", "https://h.example/mcp", "--name", "b", "--for", "continue", "--header", "K=${V}", "--project"]
+    assert here(capsys, *words, "--write")[0] == 0
+    text = (home / "project" / ".continue" / "mcpServers" / "mcp.yaml").read_text()
+    assert text.endswith('    url: "https://h.example/mcp"\n    requestOptions:\n      headers:\n        K: "${V}"\n')
 
 
 # The file

@@ -83,6 +83,34 @@ HOSTS = {
 }}
 ''', dict(command=["x", "-y"], env={}), dict(command=["x", "-y"], env={"K": "v"}),
         dict(url="https://h.example/mcp", headers={"K": "v"})),
+    "continue": (".continue/mcpServers/mcp.yaml", '''
+# what our assistant starts
+name: Servers
+version: 0.0.1
+schema: v1
+mcpServers:
+  - name: a
+    command: x   # a program
+    args:
+    - "-y"
+    - two words
+    - ${{ secrets.DIALECT_KEY }}
+    env: {K: "${DIALECT_KEY}", 'L': 'it''s'}
+    cwd: .
+  - name: b
+    type: streamable-http
+    url: https://h.example/mcp#x
+    requestOptions:
+      headers:
+        Authorization: Bearer ${{ secrets.DIALECT_KEY }}
+prompts:
+  - name: p
+    prompt: |
+      Say: "no"
+
+        # and this
+''', dict(command=["x", "-y", "two words", "s3cret"], env={"K": "s3cret", "L": "it's"}, cwd="."),
+                 dict(url="https://h.example/mcp#x", headers={"Authorization": "Bearer s3cret"})),
     "an array": ("x.json", '{"mcpServers": [{"name": "a", "command": "x", "args": ["y"], "env": {"K": "v"}}]}',
                  dict(command=["x", "y"], env={"K": "v"})),
     "with a BOM": ("x.json", '\ufeff{"mcpServers": {"a": {"command": "x", "connectTimeout": 2.5}}} // there',
@@ -123,7 +151,7 @@ def environment(monkeypatch):
 @pytest.mark.parametrize("name, text, entries", CASES)
 def test_each_dialect_is_read(name, text, entries, tmp_path, caplog):
     path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode("utf-8"))
     (tmp_path / ".env").write_text("# a comment\nexport A=1\n\nQ='a # b'\n")
     (tmp_path / "key.txt").write_text("in a file\n")
@@ -332,11 +360,25 @@ def test_a_hostile_toml_file_is_refused_by_name(text, words, tmp_path):
     assert str(path) in str(caught.value) and words in str(caught.value)
 
 
-def test_yaml_is_refused_with_what_to_do(tmp_path):
-    path = tmp_path / "x.yaml"
-    path.write_text("mcpServers: []")
-    with pytest.raises(ValueError, match="YAML is not read here: write the same as JSON"):
+@pytest.mark.parametrize("data, words", [
+    (b"mcpServers:\n  - name: a\n    command: x\n    args: [8080]", "mcpServers.a.args: expected an array of strings"),
+    (b"mcpServers:\n  - name: a\n    command: no", "line 3: no is a text for some readers"),
+    (b"mcpServers:\n  - name: a\n    url: https://h\n    requestOptions:\n      headers: x", "a.headers: expected"),
+    (b"mcpServers:\n  - command: x", "mcpServers[0].name"), (b"\xff", "not UTF-8"), (b"# nothing", "needs an object"),
+])
+def test_a_hostile_yaml_file_is_refused_by_name(data, words, tmp_path):
+    path = tmp_path / "config.yml"
+    path.write_bytes(data)
+    with pytest.raises(ValueError) as caught:
         read_config(path)
+    assert str(path) in str(caught.value) and words in str(caught.value)
+
+
+def test_options_of_requests_other_than_headers_are_noted():
+    options = {"headers": {"K": "v"}, "verifySsl": False}
+    entry, = read_config({"mcpServers": [{"name": "a", "url": "https://h.example/mcp", "requestOptions": options}]}
+                         ).values()
+    assert entry.headers == {"K": "v"} and len(entry.notes) == 1 and "requestOptions was not acted on" in entry.notes[0]
 
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 200_000, '"\\' * 200_000, "/*" * 200_000, "//" * 200_000,

@@ -88,6 +88,9 @@ HOSTS: Dict[str, HostFile] = {
     "junie": HostFile("IntelliJ, Junie", "mcpServers", {}, ".idea/mcp.json", _TYPED),
     "zed": HostFile("Zed", "context_servers", dict(_home(".config/zed/settings.json"), win32="%APPDATA%\\Zed\\"
                                                    "settings.json"), ".zed/settings.json", ("url", {})),
+    "continue": HostFile("Continue", "mcpServers", _home(".continue/config.yaml"), ".continue/mcpServers/mcp.yaml",
+                         ("url", {"type": "streamable-http"}), {"type": "stdio"}, cwd=True,
+                         headers="requestOptions.headers"),
 }
 """Name of a host -> what is known of it."""
 
@@ -134,9 +137,10 @@ def _files(host: HostFile) -> Dict[str, str]:
 def _file(options: Any, host: HostFile) -> str:
     """Return the path of the file on this system that the entry is for."""
     if options.file is not None:
-        if options.file.lower().endswith(".toml") != (host.top == "mcp_servers"):
-            raise UsageError("--file %s: the file of %s ends in %s" % (
-                options.file, host.title, ".toml" if host.top == "mcp_servers" else ".json"))
+        ending = os.path.splitext(host.project or host.user["linux"])[1]
+        if (os.path.splitext(options.file)[1].lower().replace(".yml", ".yaml") != ending) and (
+                ending != ".json" or options.file.lower().endswith((".toml", ".yaml", ".yml"))):
+            raise UsageError("--file %s: the file of %s ends in %s" % (options.file, host.title, ending))
         return str(os.path.abspath(os.path.expanduser(options.file)))
     if options.project or not host.user:
         if host.project is None:
@@ -229,7 +233,9 @@ def _members(host: HostFile, entry: ServerEntry) -> Members:
         if host.url is None:
             raise UsageError("%s takes no URL in its file: add the server in its settings, as a connector" % host.title)
         member, beside = host.url
-        return {**beside, member: entry.url, **({host.headers: entry.headers} if entry.headers else {})}
+        outer, _, inner = host.headers.partition(".")
+        headers: Members = {outer: {inner: entry.headers} if inner else entry.headers} if entry.headers else {}
+        return {**beside, member: entry.url, **headers}
     if entry.cwd is not None and not host.cwd:
         raise UsageError("%s takes no folder for a server: leave out --cwd, and give absolute paths" % host.title)
     command: Members = {"command": entry.command[0], "args": entry.command[1:]}

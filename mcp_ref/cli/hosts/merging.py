@@ -1,8 +1,9 @@
 """One entry more in a configuration file, and every other byte as it was: comments, order, spaces, line ends.
 
-JSON, with comments and trailing commas or without, is changed by inserting text. TOML gets a table at its end. What
-comes out is read again: if it says anything but what the file said and the entry, nothing is written. The file is
-replaced at once, by one that is renamed; links are followed, the mode is kept, and what was there is kept as a backup.
+JSON, with comments and trailing commas or without, is changed by inserting text. TOML gets a table at its end, YAML an
+item at the end of its list. What comes out is read again: if it says anything but what the file said and the entry,
+nothing is written. The file is replaced at once, by one that is renamed; links are followed, the mode is kept, and what
+was there is kept as a backup.
 """
 
 import json
@@ -10,9 +11,10 @@ import os
 import re
 import stat
 import tempfile
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...host.configuration import MAX_FILE, parse, without_comments, without_last_commas
+from ...host.yaml import blocks, reads_as_text
 
 _SPACE = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
@@ -31,6 +33,12 @@ class EntryPlace(NamedTuple):
     """The member of the file that holds the servers."""
     name: str
 
+    @property
+    def form(self) -> str:
+        """The language of the file: json, toml or yaml."""
+        ending = os.path.splitext(self.path)[1].lower()
+        return {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}.get(ending, "json")
+
 
 def merged(place: EntryPlace, data: bytes, entry: Mapping[str, Any], replace: bool = False) -> Optional[bytes]:
     """Return the bytes of a file with one entry more, or None if it is there already.
@@ -38,32 +46,51 @@ def merged(place: EntryPlace, data: bytes, entry: Mapping[str, Any], replace: bo
     ``replace``: an entry of this name may be replaced. Raises `CannotKeep`.
     """
     bom = _BOM if data.startswith(_BOM) else b""
-    toml = place.path.lower().endswith(".toml")
     try:
         text = data[len(bom):].decode("utf-8")
         old: Any = parse(place.path, data) if text.strip() else {}
+        old = {} if old is None and place.form == "yaml" else old  # nothing but comments
     except UnicodeDecodeError:
         raise CannotKeep("%s is not UTF-8" % place.path) from None
     except ValueError as error:
         raise CannotKeep("%s, so it cannot be kept as it is: mend it, or write the entry by hand" % error) from None
-    servers = old.get(place.top, {}) if isinstance(old, dict) else None
-    if not isinstance(servers, dict):
-        raise CannotKeep("%s: %s is not an object, name -> entry: write the entry by hand" % (place.path, place.top))
+    servers = _servers(place, old)
     there = servers.get(place.name)
     if there == entry:
         return None
     if there is not None and not replace:
         raise CannotKeep("%s has another server %s already: --name gives this one another name, --replace takes its "
                          "place" % (place.path, place.name))
-    made = (_toml if toml else _json)(place, text, old, entry)
+    made = {"toml": _toml, "yaml": _yaml, "json": _json}[place.form](place, text, old, entry)
     _check(place, made, old, entry)
     return bom + made.encode("utf-8")
 
 
+def _servers(place: EntryPlace, old: Any) -> Dict[str, Any]:
+    """Return the entries that are there, by name. Raises `CannotKeep`."""
+    servers: Any = old.get(place.top, {}) if isinstance(old, dict) else None
+    if place.form == "yaml" and isinstance(old, dict):
+        items = servers or []
+        if isinstance(items, list) and all(isinstance(each, dict) and isinstance(each.get("name"), str)
+                                           for each in items):
+            return {each["name"]: {member: value for member, value in each.items() if member != "name"}
+                    for each in items}
+    elif isinstance(servers, dict):
+        return servers
+    raise CannotKeep("%s: %s is not %s: write the entry by hand" % (
+        place.path, place.top, "a list of entries with a name" if place.form == "yaml" else
+        "an object, name -> entry"))
+
+
 def _check(place: EntryPlace, made: str, old: Dict[str, Any], entry: Mapping[str, Any]) -> None:
     """Raise `CannotKeep` unless a text says what was said before, and the entry."""
-    wanted = dict(old, **{place.top: dict(old.get(place.top, {}), **{place.name: entry})})
-    new_file = place.path.lower().endswith(".toml") and not old  # an older Python cannot read it
+    wanted: Dict[str, Any] = dict(old)
+    if place.form == "yaml":
+        wanted[place.top] = (old.get(place.top) or []) + [dict(entry, name=place.name)]
+        wanted = wanted if old else dict(_yaml_head(place), **wanted)
+    else:
+        wanted[place.top] = dict(old.get(place.top, {}), **{place.name: entry})
+    new_file = place.form == "toml" and not old  # an older Python cannot read it
     try:
         same = new_file or parse(place.path, made.encode("utf-8")) == wanted
     except ValueError:
@@ -173,9 +200,61 @@ def _toml(place: EntryPlace, text: str, old: Dict[str, Any], entry: Mapping[str,
     return before + (line_end if text.strip() else "") + rendered(place, entry).replace("\n", line_end)
 
 
+# YAML
+
+
+def _yaml(place: EntryPlace, text: str, old: Dict[str, Any], entry: Mapping[str, Any]) -> str:
+    if place.name in _servers(place, old):
+        raise CannotKeep("%s: an item of YAML is not replaced: change %s by hand" % (place.path, place.name))
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    if not old:
+        before = text if not text or text.endswith("\n") else text + line_end
+        return before + rendered(place, entry).replace("\n", line_end)
+    lines = text.split(line_end)
+    block = blocks(text).get(place.top)
+    if block is None:
+        at, made = len(lines) - (not lines[-1]), ["%s:" % place.top, *_yaml_item(place.name, entry, 2)]
+    elif old[place.top] is None or block.indent >= 0:
+        at, made = block.last + 1, _yaml_item(place.name, entry, block.indent if block.indent >= 0 else 2)
+    else:
+        raise CannotKeep("%s: %s is a list in brackets: write the entry by hand" % (place.path, place.top))
+    return line_end.join(lines[:at] + made + (lines[at:] or [""]))
+
+
+def _yaml_head(place: EntryPlace) -> Dict[str, str]:
+    """Return what must stand before the servers in a file of its own."""
+    return {"name": place.name, "version": "0.0.1", "schema": "v1"}
+
+
+def _yaml_item(name: str, entry: Mapping[str, Any], indent: int) -> List[str]:
+    lines = list(_yaml_members(dict({"name": name}, **entry)))
+    return [" " * indent + ("  " if number else "- ") + line for number, line in enumerate(lines)]
+
+
+def _yaml_members(members: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in members.items():
+        key = name if reads_as_text(name) else _yaml_text(name)
+        if isinstance(value, Mapping):
+            yield key + ":"
+            yield from ("  " + line for line in _yaml_members(value))
+        elif isinstance(value, list):
+            yield key + ":" if value else key + ": []"
+            yield from ("  - " + _yaml_text(each) for each in value)
+        else:
+            yield "%s: %s" % (key, _yaml_text(value))
+
+
+def _yaml_text(text: str) -> str:
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: "\\u%04x" % ord(found.group()),
+                  json.dumps(text, ensure_ascii=False))
+
+
 def rendered(place: EntryPlace, entry: Mapping[str, Any]) -> str:
     """Return the text of a file that has this entry alone."""
-    if not place.path.lower().endswith(".toml"):
+    if place.form == "yaml":
+        head = ["%s: %s" % (name, _yaml_text(value)) for name, value in _yaml_head(place).items()]
+        return "\n".join([*head, place.top + ":", *_yaml_item(place.name, entry, 2), ""])
+    if place.form == "json":
         return json.dumps({place.top: {place.name: entry}}, ensure_ascii=False, indent=2) + "\n"
     lines = ["%s = %s" % (member, _toml_value(value)) for member, value in entry.items()]
     return "\n".join(["[%s.%s]" % (place.top, place.name), *lines, ""])
