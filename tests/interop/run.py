@@ -15,6 +15,7 @@
  - the pages about porting from other libraries: their programs, their servers beside ours, every name (`porting`)
  - what works in a web page, in Pyodide (`web_page`)
  - the recipes of `examples/hosts/` whose hosts are libraries: `recipe-...` (`tests/hosts/libraries.py`)
+ - bundles of `pack`, judged and started by the official tools (`bundles`); our reader of YAML beside PyYAML
  - `theirs-...`: the official clients against the official servers; a walk that fails there is not our fault
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
@@ -126,6 +127,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     """Every pairing by name; installs the peers."""
     import authorization
     import both_eras
+    import bundles
     import http_heads
     import http_scale
     import http_shells
@@ -137,6 +139,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     import sse_readers
     import task_walks
     import web_page
+    import yaml_readers
     commands = peers.install()
     theirs: Dict[str, Callable[[List[str]], None]] = {
         name: partial(official_client, script, commands[peer][0], mode)
@@ -158,6 +161,8 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     table.update({name: partial(walk, commands) for name, walk in task_walks.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in porting.WALKS.items()})
     table["http-heads"] = http_heads.walk
+    table["bundles"] = bundles.walk
+    table["yaml-readers"] = yaml_readers.walk
     table["sse-readers"] = partial(sse_readers.against_eventsource_parser, commands)
     table.update(http_shells.SHELLS)
     table.update(http_scale.SCALES)

@@ -41,6 +41,8 @@ EARLIER_TYPESCRIPT_PINS: Dict[str, Tuple[str, ...]] = {
     "everything8": ("@modelcontextprotocol/server-everything@2025.8.18", "@modelcontextprotocol/sdk@1.17.5"),
 }
 """The same, from npm."""
+MCPB_PINS: Tuple[str, ...] = ("@anthropic-ai/mcpb@2.1.2",)
+PYYAML_PINS: Tuple[str, ...] = ("pyyaml==6.0.3",)
 PYODIDE_PINS: Tuple[str, ...] = ("pyodide@314.0.7",)
 NPM_BEFORE = "2026-11-01"
 PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
@@ -124,8 +126,21 @@ def pyodide() -> str:
 
 def pytest_folder() -> str:
     """A folder with pytest, for an interpreter that has no environments."""
-    python = environment(PEERS / "pytest", PYTEST, recent_python(PYTHON_FLOOR))
+    return _packages(environment(PEERS / "pytest", PYTEST, recent_python(PYTHON_FLOOR)))
+
+
+def pyyaml_folder() -> str:
+    """A folder with PyYAML, which works without its compiled part."""
+    return _packages(environment(PEERS / "pyyaml", PYYAML_PINS, recent_python(PYTHON_FLOOR)))
+
+
+def _packages(python: str) -> str:
     return run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], "it does not run").strip()
+
+
+def mcpb() -> pathlib.Path:
+    """The folder ``node_modules`` with the official tools for bundles."""
+    return _npm(PEERS / "mcpb", MCPB_PINS, "--ignore-scripts").parent
 
 
 def nginx() -> str:
