@@ -6,6 +6,7 @@ import os
 import pathlib
 import stat
 import sys
+import tracemalloc
 import zipfile
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -445,6 +446,25 @@ def test_an_archive_that_leads_out_is_not_read(name: str, tmp_path: pathlib.Path
     with pytest.raises(archive.BundleError):
         archive.unpack({name: b"x"}, str(tmp_path))
     assert content == {} and sorted(os.listdir(str(tmp_path))) == ["x.mcpb"]
+
+
+def test_names_that_lead_out_are_told_as_such() -> None:
+    for name in ("../x", "/x", "a/../../x", "a/.."):
+        assert archive.fault_of_name(name) == "it leads out of the bundle's folder"
+
+
+def test_an_archive_that_grows_is_not_held_in_memory(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "bomb.mcpb")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("zeros", bytes(16 << 20))
+    monkeypatch.setattr(archive, "MAX_BYTES", 1 << 20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(archive.BundleError, match="more than 1 MB"):
+            archive.read_bundle(path)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_links_and_doubles_in_an_archive_are_refused(tmp_path: pathlib.Path) -> None:

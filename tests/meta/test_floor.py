@@ -26,7 +26,7 @@ OF_ONE_SYSTEM = {"msvcrt", "winreg", "_winapi", "fcntl", "resource", "termios", 
 # These run in environments of their own, beside the packages that they test.
 WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/official_server_v",
                          "tests/interop/official_everything", "tests/interop/official_authorization",
-                         "tests/interop/mounted", "tests/interop/http_heads",
+                         "tests/interop/mounted", "tests/interop/http_heads", "tests/interop/yaml_readers",
                          "tests/interop/foreign_client", "tests/interop/fastmcp_",
                          "tests/hosts/official_client", "tests/hosts/notebook", "examples/hosts/in_",
                          "tests/typed")  # these for type checkers alone
