@@ -1,7 +1,8 @@
 """The pages about porting, with the libraries that they are about: their programs, the comparison, and every name.
 
  - each program of theirs runs, in the environment of their library
- - both servers of a page go through the same walk, and what differs is in the page's table, with what there is in it
+ - both servers of a page go through the same walk, in the newest revision of theirs and in one with sessions; each
+   difference is in the page's table, and each row of it is about a difference
  - the tables have every public name of the library, as `porting_names` finds them, and no others
 
 What the pages have of ours, `make test` runs (`tests/meta/test_readme.py`, `tests/examples/test_porting.py`).
@@ -16,7 +17,9 @@ from functools import partial
 from typing import Any, Callable, Dict, List
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS = 60
+SECONDS = 120
+SESSION = "2025-11-25"
+"""The newest revision with sessions, which all of them speak; the servers are compared in it and in their newest."""
 PORT = "8000"
 """A port that their programs name; another one that is free is put there."""
 
@@ -58,11 +61,15 @@ def compare(library: str, python: str) -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
         path = porting.write(porting.pairs(library)[0].theirs, folder, "theirs.py")
-        revision, theirs = porting.walk([python, path])
-        steps.done("their server", protocol=revision, values=len(theirs))
-        _, ours = porting.walk(porting.ours(library, folder), revision)
-        steps.done("our server", values=len(ours))
-    found = porting.compare(theirs, ours)
+        found = {}
+        for wanted in (None, SESSION):
+            revision, theirs = porting.walk([python, path], wanted)
+            steps.done("their server", protocol=revision, values=len(theirs))
+            _, ours = porting.walk(porting.ours(library, folder), revision)
+            steps.done("our server", protocol=revision, values=len(ours))
+            found.update(porting.compare(theirs, ours))
+            if revision == SESSION:
+                break
     wrong = porting.unexplained(found, porting.differences(library))
     if wrong:
         raise PageIsWrong("\n".join(wrong))
