@@ -235,8 +235,7 @@ class Server(Registration):
                 raise ValueError("%.80r is no list: name some of %s" % (feature, ", ".join(LIST_CHANGED)))
         shown = visible_of("lists_changed", visible)
         for feature in features or tuple(LIST_CHANGED):
-            if self.has_feature(feature):
-                self._announcements.changed(feature, shown)
+            self._announcements.changed(feature, shown)
 
     @spelt
     def log(self, level: str, data: Any, logger: Optional[str] = None) -> int:

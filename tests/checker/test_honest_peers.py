@@ -2,6 +2,7 @@
 import pytest
 
 from mcp_ref.checker import Checker
+from mcp_ref.checker.rules import RULES, load
 from mcp_ref.checker.scenes import traces
 from mcp_ref.wiretrace import OPEN
 
@@ -116,6 +117,17 @@ def found(scene, change=list):
 ], ids=["sent again", "other streams", "too early", "never primed", "an id of its own", "the right id", "no id"])
 def test_what_is_found(scene, expected):
     assert found(scene) == expected
+
+
+@pytest.mark.parametrize("item", ["tools", "prompts", "resources"])
+def test_a_list_may_differ_by_the_query_of_the_url(item):
+    """A client with two connections to a server that has groups: the query is part of each request."""
+    load()
+    id = item + ".list-not-per-connection"
+    one, two = RULES[id].scene, "\n".join(
+        line.replace('"target": "/mcp"', '"target": "/mcp?group=b"') if '"connection": "b"' in line else line
+        for line in RULES[id].scene.splitlines())
+    assert [{finding.rule.id for finding in Checker().check(traces(scene)[1])} for scene in (one, two)] == [{id}, set()]
 
 
 def opened_late(events):

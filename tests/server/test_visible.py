@@ -18,7 +18,7 @@ from tests.support.http_exchange import Web, opening
 from tests.support.http_modern import ModernWeb
 from tests.support.requirements_table import HANDSHAKE, STATELESS
 from tests.support.scripted import ScriptedPeer
-from tests.support.sides import eventually
+from tests.support.sides import Gate, eventually
 
 REVISIONS = (*HANDSHAKE, STATELESS)
 WITH_TASKS = ("2025-11-25", STATELESS)
@@ -175,6 +175,7 @@ CASES = [(operation, revision, way) for operation in sorted(OPERATIONS) for revi
          for way in WAYS]
 
 
+@pytest.mark.spec("tools.list-by-authorization", "resources.list-by-authorization", "prompts.list-by-authorization")
 @every_way
 @every_revision
 def test_every_answer_about_a_hidden_member_is_that_of_a_server_without_it(revision: str, way: str) -> None:
@@ -567,10 +568,12 @@ def test_changes_are_announced_to_those_who_see_them(revision: str, feature: str
             change(server, feature, "one", visible=is_root)
             change(server, feature, "two", visible=lambda principal: False)
         assert heard() == (told, [])
-        with server.announce_once():
-            change(server, feature, "three", visible=is_root)
-            change(server, feature, "four")
-        assert heard() == (told, told)
+        for last in ("four", "five"):
+            with server.announce_once():
+                change(server, feature, last + "-1", visible=is_root)
+                change(server, feature, last)
+                change(server, feature, last + "-2", visible=is_root)
+            assert heard() == (told, told)
         server.lists_changed(feature, visible=lambda principal: principal == "bob")
         assert heard() == ([], told)
         server.lists_changed(feature)
@@ -608,6 +611,22 @@ def test_a_subscription_is_silent_while_its_resource_is_hidden(revision: str) ->
             allowed.update(names)
             server.resource_updated("s://one")
             assert asking.heard() == (wanted if names else [])
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", STATELESS])
+def test_a_function_that_takes_its_time_holds_up_nobody_else(revision: str) -> None:
+    server = Server("slow")
+    with Gate() as gate, ScriptedPeer.of_server(server) as peer:
+        server.resource("s://one", visible=lambda principal: (gate.hold(), True)[1])(lambda: "")
+        peer.handshake(revision)
+        if revision == STATELESS:
+            peer.request("waits", "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["s://one"]}})
+        else:
+            peer.request("waits", "resources/subscribe", {"uri": "s://one"})
+        gate.entered()
+        peer.barrier("meanwhile")
+        gate.open()
+        assert peer.receive(lambda message: message.get("id") == "waits" or "acknowledged" in message.get("method", ""))
 
 
 # -- Tasks -----------------------------------------------------------------------------------------------------------
@@ -666,6 +685,32 @@ def test_a_task_that_waits_in_the_queue_while_its_tool_is_hidden_runs(revision: 
         eventually(lambda: asking.ask("tasks/get", {"taskId": id})[1]["result"]["status"] == "completed")
         found = server.tasks.store.read(id)
         assert "bob []" in str(found.outcome)
+
+
+@pytest.mark.parametrize("hides", [False, True])
+@pytest.mark.parametrize("revision", WITH_TASKS)
+def test_what_becomes_of_a_task_is_told_to_those_who_see_its_tool(revision: str, hides: bool) -> None:
+    allowed = {None}
+    server = Server("tasks")
+    with Gate() as gate:
+        @server.tool(task="optional", visible=lambda principal: principal in allowed)
+        def job() -> str:
+            gate.hold()
+            return "done"
+
+        with Asking(server, revision, "memory") as asking:
+            made = asking.ask("tools/call", {"name": "job", "arguments": {}, "task": {}})[1]["result"]
+            id = (made if asking.stateless else made["task"])["taskId"]
+            gate.entered()
+            if asking.stateless:
+                asking.peer.request("listening", "subscriptions/listen", {"notifications": {"taskIds": [id]}})
+                asking.peer.receive(lambda message: "acknowledged" in message.get("method", ""))
+            if hides:
+                allowed.clear()
+            gate.open()
+            eventually(lambda: server.tasks.store.read(id).status == "completed" and not server.tasks._runs)
+            told = [method for method, _ in asking.heard() if method.startswith("tasks")]
+            assert told == ([] if hides else ["tasks" if asking.stateless else "tasks/status"])
 
 
 # -- Requesters ------------------------------------------------------------------------------------------------------

@@ -34,7 +34,10 @@ caches of clients               lists with such members, and what such a resourc
                                 [2026-07-28 server/utilities/caching §Security Considerations]
 ==============================  ===================================================================================
 
-The capabilities of a server are the same for everybody.
+In 2026-07-28 lists may differ by the credentials of a request, and must not differ by the connection
+[2026-07-28 server/tools §Capabilities] MAY, MUST NOT. So there is no session id there, and a function must not go by
+what a client did before. Reading: the query is part of a request as credentials are. The capabilities of a server are
+the same for everybody.
 
 The function is called for each list and each request that is about a member, also about an unknown one, so that both
 take the same time, and for each client when a change is announced. It has to be quick, may be called from any thread,
@@ -50,7 +53,8 @@ When it returns something else than before, for a role was taken away, nobody kn
 
 The principal is None on stdio, in memory and on sockets, and over HTTP without ``auth`` and ``authenticate``; with
 ``token`` it is "token" for all. For an announcement in a session the requester is that of its latest request about such
-a member; in a task it has no header fields. `mcp_ref.server.Context.requester` gives handlers the same.
+a member in this process; in a task it has no header fields. `mcp_ref.server.Context.requester` gives handlers the same.
+A guard comes first: what ``needs`` of a `mcp_ref.auth.ResourceServer` asks for a tool, it asks for a hidden one, too.
 """
 
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple

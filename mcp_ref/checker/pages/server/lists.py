@@ -325,7 +325,7 @@ def _per_connection(message: Message) -> Verdict:
     credential = credential_of(message)
     if credential in ("", "***"):
         return CannotTell("whose requests they are")
-    key = "\n".join((message.method, exchange.url, exchange.path, credential))
+    key = "\n".join((message.method, exchange.url, exchange.path, exchange.query, credential))
     known, names, here = message.connection.trace.state(Turns), frozenset(listing.names), message.connection.name
     turn = known.last.get(key)
     if turn is None:
