@@ -107,7 +107,9 @@ def requester_of(context: Context) -> Requester:
     if replies is None:
         return Requester(principal)
     session_id = replies.session_id
-    request = None if context.detached else replies.request_of(context.incoming.id)
+    if context.detached:
+        return Requester(principal, session_id)
+    request = replies.request_of(context.incoming.id)
     if session_id is None:
         return Requester(principal, None, request)
     if request is None:  # the client has left, and will fetch the answer by another request of its session
