@@ -315,7 +315,8 @@ class Resources:
         return any(item.covers(uri) for item in self._patterns(context))
 
     def _patterns(self, context: Optional[Context]) -> "List[Union[RegisteredResource, Directory]]":
-        return [*self.templates.seen(context), *seen_of(list(self._directories.values()), context)]
+        found: "List[Union[RegisteredResource, Directory]]" = self.templates.seen(context)
+        return found + seen_of(list(self._directories.values()), context) if self._directories else found
 
     @property
     def hideable(self) -> bool:

@@ -88,6 +88,37 @@ def test_every_request_is_answered_by_its_own_query(revision: str, sessions: str
             assert [tool["name"] for tool in result["tools"]] == names, query
 
 
+@pytest.mark.parametrize("revision", HANDSHAKE)
+def test_a_session_has_tools_of_its_own(revision: str) -> None:
+    server, opened = Server("locked"), set()
+
+    def unlocked(principal: Any, requester: Requester) -> bool:
+        return requester.session_id in opened
+
+    @server.tool
+    def unlock(ctx: Context) -> str:
+        opened.add(ctx.requester.session_id)
+        server.lists_changed("tools", visible=unlocked)
+        return "unlocked"
+
+    server.tool(lambda: "", name="inside", visible=unlocked)
+    with Web(server, None) as one, Web(server, None) as two:
+        two.endpoint = one.endpoint
+        streams = []
+        for web in (one, two):
+            web.open(revision)
+            streams.append(web.get())
+
+        def names(web: Any) -> List[str]:
+            return [tool["name"] for tool in web.ask(1, "tools/list").answer()["result"]["tools"]]
+
+        assert names(one) == names(two) == ["unlock"]
+        assert one.ask(2, "tools/call", {"name": "unlock"}).status == 200
+        assert names(one) == ["unlock", "inside"] and names(two) == ["unlock"]
+        told = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+        assert [stream.messages() for stream in streams] == [[told], []]
+
+
 def test_the_older_transport_goes_by_the_request_that_opened_its_stream() -> None:
     server = grouped()
     with server.listen("http://127.0.0.1:0/mcp") as listener:

@@ -138,7 +138,7 @@ class Listing(Generic[Item]):
 
     def seen(self, context: Optional[Context]) -> List[Item]:
         """Return the items that the sender of this request sees, in order of registration."""
-        return seen_of(self.values(), context if self.hideable else None)
+        return seen_of(self.values(), context) if self.hideable else self.values()
 
     @property
     def hints(self) -> Dict[str, Any]:

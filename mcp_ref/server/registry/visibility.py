@@ -14,6 +14,10 @@
     @server.tool(visible=in_group("ops"))
     def restart() -> str: ...
 
+    def unlocked(principal, requester):               # by session, over HTTP and up to 2025-11-25
+        return requester.session_id in opened         # a set: a handler adds ctx.requester.session_id, and then calls
+                                                      # server.lists_changed("tools", visible=unlocked)
+
 The function gets the principal, and, if it has a second required parameter, the `Requester`: the query and the header
 fields of the HTTP request, and the id of the session. It returns True to those who may see the member. **A query is the
 client's own choice: it tidies a list and protects nothing.** Protect by the principal.
