@@ -155,7 +155,7 @@ def manifest_of(
             made[member] = known.pop(member)
     for member, flag in FLAGS.items():
         if not made.get(member, known.get(member)):
-            raise UsageError("the bundle needs a %s, and the server does not say it: %s" % (member, flag))
+            raise UsageError("the manifest needs the member %s, and the server does not say it: %s" % (member, flag))
     if not _SEMVER.match(str(made["version"])):
         raise UsageError("the version %s is no semantic version, by which hosts tell a newer bundle: %s" % (
             made["version"], FLAGS["version"]))
