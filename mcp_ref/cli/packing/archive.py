@@ -138,7 +138,9 @@ def write_bundle(target: str, content: Dict[str, bytes]) -> None:
 
     if os.path.lexists(target) and not _is_bundle(target):
         raise BundleError("%s is there and is no bundle: give another name by -o, or remove it" % target)
-    number, made = tempfile.mkstemp(prefix=".pack-", dir=os.path.dirname(os.path.abspath(target)))
+    parent = os.path.dirname(os.path.abspath(target))
+    os.makedirs(parent, exist_ok=True)
+    number, made = tempfile.mkstemp(prefix=".pack-", dir=parent)
     try:
         with os.fdopen(number, "wb") as file, ZipFile(file, "w") as archive:
             for name in sorted(content, key=lambda name: (name != MANIFEST_NAME, name)):
