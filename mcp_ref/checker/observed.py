@@ -61,14 +61,16 @@ class Message:
         self.data: Mapping[str, Any] = data if isinstance(data, dict) else _EMPTY
         """The members of the message; empty for bytes that are none."""
         self.kind = kind_of(data)
-        self.id: Any = self.data.get("id")
+        told = self.data.get
+        params, result, error = told("params"), told("result"), told("error")
+        self.id: Any = told("id")
         self.method: str = ""
         """The method; of a response, that of its request, "" if it is not known."""
-        self.params: Mapping[str, Any] = _EMPTY
+        self.params: Mapping[str, Any] = params if isinstance(params, dict) else _EMPTY
         """The params of a request or notification, empty if there are none or they are no object."""
-        self.result: Mapping[str, Any] = _EMPTY
+        self.result: Mapping[str, Any] = result if isinstance(result, dict) else _EMPTY
         """The result of a response, empty if it has none or it is no object."""
-        self.error: Mapping[str, Any] = _EMPTY
+        self.error: Mapping[str, Any] = error if isinstance(error, dict) else _EMPTY
         """The error of a response, empty if it has none or it is no object."""
         self.request: Optional[Message] = None
         """The request that a response answers, or that `notifications/cancelled` names; None if none is known."""
@@ -98,14 +100,6 @@ class Message:
         """True for a request over HTTP whose header fields are more than a plain copy of what they repeat."""
         self.notes: Dict[str, Any] = {}
         """Notes of rules about the message."""
-        told = self.data.get
-        params, result, error = told("params"), told("result"), told("error")
-        if isinstance(params, dict):
-            self.params = params
-        if isinstance(result, dict):
-            self.result = result
-        if isinstance(error, dict):
-            self.error = error
         if self.kind in (REQUEST, NOTIFICATION):
             self.method = self.data["method"]
         meta = (self.result if self.kind == RESULT else self.params).get("_meta")
