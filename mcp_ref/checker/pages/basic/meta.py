@@ -4,7 +4,6 @@
 
 import re
 from functools import lru_cache
-from itertools import islice
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ....methods import EMBEDDED, lookup
@@ -32,6 +31,8 @@ _LISTS = ("tools", "resources", "resourceTemplates", "prompts", "contents", "con
 """The members of results whose items may have a ``_meta``."""
 _LONG_KEY = 200
 """Characters above which a key is not remembered."""
+_FEW = 8
+"""Keys of a message of which together is remembered what is wrong with them."""
 _MOST = 1000
 """Keys of one message that are looked at."""
 _UNREADY = re.compile(r"not (?:yet )?(?:been )?initiali[sz]ed|before initiali[sz]|initiali[sz]e first|"
@@ -69,12 +70,21 @@ def _wrong(message: Message) -> Dict[str, Optional[str]]:
     """Return the first key for each fault; "" has a value if there are keys at all. Looks once at each message."""
     found: Optional[Dict[str, Optional[str]]] = message.notes.get("keys")
     if found is None:
-        found = message.notes["keys"] = {}
         metas = _metas(message)
-        for key in islice((key for meta in metas for key in meta), _MOST) if metas else ():
-            found[""] = key
-            for fault in _unfit(key) if len(key) <= _LONG_KEY else _unfit.__wrapped__(key):
-                found.setdefault(fault, key)
+        keys = tuple(metas[0] if len(metas) == 1 else (key for meta in metas for key in meta))[:_MOST] if metas else ()
+        few = len(keys) <= _FEW and all([len(key) <= _LONG_KEY for key in keys])
+        found = message.notes["keys"] = _faults_of(keys) if few else _faults_of.__wrapped__(keys)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _faults_of(keys: Tuple[str, ...]) -> Dict[str, Optional[str]]:
+    """Return the first key for each fault; nobody changes the answer."""
+    found: Dict[str, Optional[str]] = {}
+    for key in keys:
+        found[""] = key
+        for fault in _unfit(key) if len(key) <= _LONG_KEY else _unfit.__wrapped__(key):
+            found.setdefault(fault, key)
     return found
 
 
