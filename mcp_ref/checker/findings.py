@@ -97,10 +97,34 @@ class RuleTally(NamedTuple):
     """The reasons why it could not be told, each once."""
 
 
-_Asked = List[Tuple[Callable[[Any], Verdict], List[int], Rule]]
-_Table = Tuple[List[Tuple[Optional[rules.Given], _Asked]], Tuple[Callable[[Any], None], ...]]
-"""The rules to be asked, each with its function and its count, by what has to be given; and the functions of observers.
-"""
+class _Asked:
+    """The rules that are asked together, and what they have answered last, if none was broken.
+
+    One message is much like the next, and so are the answers: they are compared as a whole, and counted once.
+    """
+
+    __slots__ = ("given", "rows", "decides", "judged", "usual", "times")
+
+    def __init__(self, given: Optional[rules.Given], rows: List[Rule], judged: List[List[int]]) -> None:
+        self.given = given
+        self.rows = rows
+        self.decides = [row.decide for row in rows]
+        self.judged = judged
+        """The count of each rule, in a list, which all tables share."""
+        self.usual: List[Verdict] = []
+        self.times = 0
+        """The number of times that the usual answers were given and are not counted yet."""
+
+    def settle(self) -> None:
+        """Add what is not counted yet."""
+        for verdict, judged in zip(self.usual, self.judged) if self.times else ():
+            if verdict is KEPT:
+                judged[0] += self.times
+        self.times = 0
+
+
+_Table = Tuple[List[_Asked], Tuple[Callable[[Any], None], ...]]
+"""The rules to be asked, by what has to be given; and the functions of observers."""
 _NEVER = (0,)
 
 
@@ -130,13 +154,23 @@ class Verdicts:
     def recorded(self, names: FrozenSet[str]) -> None:
         """Take what the trace has recorded, as its header says: rules that need more are not asked."""
         self._recorded = names
+        self._clear()
+
+    def _clear(self) -> None:
+        self._settle()
         self._tables.clear()
+
+    def _settle(self) -> None:
+        for groups, _ in self._tables.values():
+            for group in groups:
+                group.settle()
 
     def tallies(self, applies: Callable[[Rule], bool]) -> Dict[str, RuleTally]:
         """Return what came of each rule, by id. A rule that never applied has zeros.
 
         ``applies``: tells of a rule that was not asked, because too little was recorded, whether it could have been.
         """
+        self._settle()
         found = {}
         for row in self._rules:
             unsure = list(self._unsure.get(row.id, ()))
@@ -164,22 +198,14 @@ class Verdicts:
         if table is None:
             table = self._tables[key] = self._table(*key)
         broken: List[Tuple[Rule, Any]] = []
-        for given, asked in table[0]:
-            if given is not None and not given(subject):
+        for group in table[0]:
+            if group.given is not None and not group.given(subject):
                 continue
-            for decide, judged, row in asked:
-                verdict = decide(subject)
-                if verdict is None:
-                    continue
-                if verdict is KEPT:
-                    judged[0] += 1
-                elif isinstance(verdict, CannotTell):
-                    reasons = self._unsure.setdefault(row.id, {})
-                    if len(reasons) < self._bounds.findings:
-                        reasons[verdict.missing] = None
-                else:
-                    judged[0] += 1
-                    broken.append((row, verdict))
+            said = [decide(subject) for decide in group.decides]
+            if said == group.usual:
+                group.times += 1
+            else:
+                broken += self._count(group, said)
         found: List[Finding] = []
         places: List[List[Any]] = []
         for row, verdict in sorted(broken, key=self._place) if broken else ():
@@ -193,6 +219,22 @@ class Verdicts:
         if found:
             self._add(found, places)
 
+    def _count(self, group: _Asked, said: List[Verdict]) -> List[Tuple[Rule, Any]]:
+        """Count answers that are not the usual ones, and return those that are faults."""
+        group.settle()
+        broken: List[Tuple[Rule, Any]] = []
+        for verdict, judged, row in zip(said, group.judged, group.rows):
+            if isinstance(verdict, CannotTell):
+                reasons = self._unsure.setdefault(row.id, {})
+                if len(reasons) < self._bounds.findings:
+                    reasons[verdict.missing] = None
+            elif verdict is not None:
+                judged[0] += 1
+                if verdict is not KEPT:
+                    broken.append((row, verdict))
+        group.usual = [] if broken else said
+        return broken
+
     def _place(self, broken: Tuple[Rule, Any]) -> int:
         """Return the place of a rule among all."""
         return self._order[broken[0].id]
@@ -200,12 +242,13 @@ class Verdicts:
     def _table(self, moment: str, method: str, rank: Optional[int], beside: bool, seen: int) -> _Table:
         known = not method or bool(known_since(method)) or method in ADDED
         if not known and len(self._tables) > self._bounds.entries:
-            self._tables.clear()  # a peer that makes up methods
+            self._clear()  # a peer that makes up methods
         asked, notes = _asked(moment, method if known else "unknown", rank, beside, seen, self._recorded, self._binding)
-        table: Dict[Optional[rules.Given], _Asked] = {}
+        table: Dict[Optional[rules.Given], List[Rule]] = {}
         for row in asked:
-            table.setdefault(row.given, []).append((row.decide, self._judged.setdefault(row.id, [0]), row))
-        return list(table.items()), notes
+            table.setdefault(row.given, []).append(row)
+        return [_Asked(given, rows, [self._judged.setdefault(row.id, [0]) for row in rows])
+                for given, rows in table.items()], notes
 
     @staticmethod
     def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:
