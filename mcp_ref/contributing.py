@@ -189,11 +189,11 @@ alone.
       streamable.client.auth_provider.AuthBoundary.fields        Return the header fields of `Authorizer.fields`, che...
       auth.client.oauth_session.OAuthSession.fields              Return the header fields that carry the token
       auth.client.store.MemoryStore.get                          Return a copy of the record
-      streamable.client.inbox.offered                            Return the revision that a message offers, if it is...
       auth.urls.origin                                           Return scheme, host and port of a URL
       auth.challenge.parse                                       Return the challenges of these fields, in order
       auth.client.single_flight.SingleFlight.join                Take part
       streamable.client.headers.check                            Raise ValueError for a field that is not for others...
+      streamable.client.inbox.Inbox.put                          Add these items, as soon as there is room
     on the thread ``authorize``
       auth.client.single_flight.SingleFlight._run                Work that is shared by the threads that want it
       auth.client.oauth_session.OAuthSession._share.run          Do the work, or wait for work that is already under way

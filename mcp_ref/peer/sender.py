@@ -297,8 +297,8 @@ class Sender:
 
         ``unsent``: its message, which is still to be sent, by this thread.
         """
-        work = self.executor.wait_hook()
         try:
+            work = self.executor.wait_hook()
             with Wait(self.limits.max_waiting):
                 if unsent is not None:
                     # Over HTTP this thread sends its request and waits for the reply, if the transport takes that; else

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TYPE
 from ..errors import McpError
 from ..jsonrpc import RequestId
 from ..jsontext import JsonError, loads
-from ..methods import NAMED
+from ..methods import INITIALIZE, NAMED
 from .base import EXCHANGES, Failed, Transport
 
 if TYPE_CHECKING:
@@ -50,6 +50,12 @@ class Outgoing:
 
     def __len__(self) -> int:
         return len(self.data)
+
+    @property
+    def offered(self) -> Optional[str]:
+        """The revision that it offers, if it is an `initialize`; else None."""
+        name = (self.params or {}).get("protocolVersion") if self.method == INITIALIZE else None
+        return name if isinstance(name, str) else None
 
     @classmethod
     def read(cls, data: bytes) -> "Outgoing":

@@ -17,8 +17,8 @@ from mcp_ref.http11.client.connect import CancelScope
 from mcp_ref.http11.client.connection_pool import ConnectionPool
 from mcp_ref.http11.client.connection_pool import RequestPool
 from mcp_ref.limits import Limits
+from mcp_ref.peer.executors import Executor
 from mcp_ref.peer.main_thread import MainThreadQueue
-from mcp_ref.peer.request_table import RequestTable
 from mcp_ref.streamable.client import posts
 from mcp_ref.streamable.client.base import HttpChannel
 from mcp_ref.streamable.client.inbox import Inbox
@@ -510,8 +510,9 @@ def test_an_interrupt_while_it_waits_loses_nothing_but_the_call(
 def test_an_interrupt_before_it_is_carried_costs_no_place(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(server, limits=Limits(max_http_requests=1)) as client:
-        with interrupted(RequestTable, "start", monkeypatch):
+        with interrupted(Executor, "wait_hook", monkeypatch):
             call(client)
+        assert client.connection.table.empty
         assert call(client, timeout=2) == "tools/call"
         eventually(lambda: at_rest(channel_of(client)))
 
@@ -520,16 +521,16 @@ def test_an_interrupt_before_it_is_carried_costs_no_place(
 def test_a_call_of_the_same_thread_in_between_loses_nothing(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a handler of a signal makes it, or a finalizer."""
-    start = RequestTable.start
+    hook = Executor.wait_hook
     inner: List[str] = []
 
-    def started(self: RequestTable, *arguments: Any) -> None:
-        start(self, *arguments)
-        monkeypatch.setattr(RequestTable, "start", start)
+    def entered(self: Executor) -> Any:
+        monkeypatch.setattr(Executor, "wait_hook", hook)
         inner.append(call(client, "inner", timeout=2))
+        return hook(self)
 
     with opened(server) as client:
-        monkeypatch.setattr(RequestTable, "start", started)
+        monkeypatch.setattr(Executor, "wait_hook", entered)
         assert call(client, "outer", timeout=2) == "tools/call" and inner == ["tools/call"]
         eventually(lambda: at_rest(channel_of(client)))
 

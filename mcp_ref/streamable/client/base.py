@@ -42,7 +42,7 @@ from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
 from ...transports.lines.fds import FORKED, tell_of_fork
 from .auth_provider import Authorizer, Authorizing, AuthBoundary, AuthRefusal
 from .headers import ACCEPT, added
-from .inbox import CAPACITY, Inbox, offered
+from .inbox import CAPACITY, Inbox
 from .posts import Post, no_answer, refused
 
 if TYPE_CHECKING:
@@ -404,12 +404,14 @@ class HttpChannel(ExchangeTransport):
         self, method: str, body: Optional[bytes], cancel_scope: CancelScope, fields: Fields = (),
         timeout: Optional[float] = None,
         begun: Optional[Reply] = None, ask: bool = True, seen: "Optional[ExchangeTrace]" = None,
+        message: Optional[Outgoing] = None,
     ) -> Reply:
         """Send a request, have it authorized, and follow redirects within the origin. Returns the reply, which has to
         be given to `ConnectionPool.finish`.
 
         ``fields``: all header fields but those of authorization; (): those of every request now. ``ask``: ask the
         authorizer about a refusal. ``seen``: what the trace was told of the request by, if it was.
+        ``message``: the request that is the body.
         Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`,
         `Abandoned`.
         """
@@ -442,7 +444,7 @@ class HttpChannel(ExchangeTransport):
                 if reply.status not in AuthBoundary.STATUSES:
                     self._answered(reply, self.where.origin + target, cancel_scope)
                 elif ask:
-                    if not self._let_in(reply, method, target, self._revision(body, fields), cancel_scope):
+                    if not self._let_in(reply, method, target, self._revision(message, fields), cancel_scope):
                         return reply
                     continue
             if not 300 <= reply.status < 400:
@@ -485,9 +487,10 @@ class HttpChannel(ExchangeTransport):
         cancel_scope.asked += 1
         return self._gate.opens(refusal, cancel_scope)
 
-    def _revision(self, body: Optional[bytes], fields: Fields) -> Optional[str]:
-        """Return the revision of a request with this body and these fields; None if it is not known."""
-        return dict(fields).get("MCP-Protocol-Version") or self._agreed or offered(body)
+    def _revision(self, message: Optional[Outgoing], fields: Fields) -> Optional[str]:
+        """Return the revision of a request with these fields; None if it is not known."""
+        named = dict(fields).get("MCP-Protocol-Version") or self._agreed
+        return message.offered if named is None and message is not None else named
 
     def _redirected(self, reply: Reply, method: str, target: str) -> str:
         """Return the target that a redirect names."""

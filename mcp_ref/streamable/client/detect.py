@@ -30,7 +30,6 @@ from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
 from ...transports.forwarding import Forwarding
 from .auth_provider import Authorizer, Authorizing
 from .base import HttpChannel
-from .inbox import offered
 from .streamable import StreamableHttp
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class HttpAuto(Forwarding, ExchangeTransport):
         status = self._first.refusal or 0
         if status in _AUTHORIZATION or (isinstance(refused, Failed) and modern(refused.error)):
             return False
-        named = (find(offered(initialize.data) or "") or LATEST_HANDSHAKE).fallback_statuses
+        named = (find(initialize.offered or "") or LATEST_HANDSHAKE).fallback_statuses
         return 400 <= status < 500 if named == "4xx" else str(status) in named.split()
 
     def _fall_back(self, initialize: Outgoing) -> bool:

@@ -126,7 +126,7 @@ class HttpSse(HttpChannel):
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         """POST to the endpoint; the answer comes on the stream [2024-11-05 basic/transports §HTTP with SSE] MUST."""
-        reply = self._exchange("POST", post.data, post.cancel_scope, begun=begun)
+        reply = self._exchange("POST", post.data, post.cancel_scope, begun=begun, message=post.message)
         try:
             self._check(reply, post)
             reply.whole(self.limits.max_message_bytes)

@@ -1,7 +1,7 @@
 """The queue of messages that an HTTP client has received and not read yet, and what it looks up in message bytes."""
 
 import threading
-from typing import List, Optional
+from typing import List
 
 from ...jsontext import JsonError, loads
 from ...limits import DEFAULT, Limits
@@ -67,15 +67,6 @@ class Inbox:
             self._ended = True
             self._room.notify_all()
             self._wake()
-
-
-def offered(message: Optional[bytes]) -> Optional[str]:
-    """Return the revision that a message offers, if it is an `initialize`; else None."""
-    try:
-        name = loads(message or b"null")["params"]["protocolVersion"]
-    except (JsonError, KeyError, TypeError):
-        return None
-    return name if isinstance(name, str) else None
 
 
 def is_answer(data: bytes, limits: Limits = DEFAULT) -> bool:

@@ -49,10 +49,11 @@ _AUTHORIZATION = "it wants authorization: pass token=..., auth=... or headers={.
 class Post:
     """A request on its way. ``begun``: a thread has taken it up."""
 
-    __slots__ = ("id", "method", "data", "fields", "cancel_scope", "begun", "seen")
+    __slots__ = ("id", "message", "method", "data", "fields", "cancel_scope", "begun", "seen")
 
     def __init__(self, id: RequestId, message: Outgoing, fields: Fields, begun: bool = False) -> None:
         self.id = id
+        self.message = message
         self.method = message.method
         self.data = message.data
         self.fields = fields

@@ -222,7 +222,8 @@ class StreamableHttp(HttpChannel):
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         session = None if post.fields else self._session
-        reply = self._exchange("POST", post.data, post.cancel_scope, post.fields, begun=begun, seen=post.seen)
+        reply = self._exchange("POST", post.data, post.cancel_scope, post.fields, begun=begun, seen=post.seen,
+                               message=post.message)
         try:
             if reply.status == 404 and (session is not None or self._expired):  # by this request, or another just now
                 raise self._expire()
