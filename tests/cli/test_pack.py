@@ -132,7 +132,7 @@ def test_the_same_files_make_the_same_bytes(echo: pathlib.Path, tmp_path: pathli
 
 def test_it_runs_with_nothing_else_to_import(echo: pathlib.Path) -> None:
     content, made = archive.read_bundle(str(echo)), manifest_in(echo)
-    assert not [name for name in content if "http11" in name and name.endswith("server.py")]  # the slice for stdio
+    assert "server/lib/mcp_ref/server/tools.py" in content and "server/lib/mcp_ref/client/client.py" not in content
     with trial.running(content, made, {"api_key": "x"}, [sys.executable, "-I", "-S", "-B"]) as client:
         assert client.call_tool("add", {"a": 2, "b": 3}).structured_content == {"result": 5}
         assert trial.differences(client, made) == []
@@ -156,7 +156,7 @@ NOT_STARTING = (
     ("import helper", "--include helper.py"),
     ("import no_such_package", "put the package no_such_package beside"),
     ("from mcp_ref import Server\nserver = Server('x')", "call server.run() at the end"),
-    ("from mcp_ref import Server\nServer('x').run_http()", "give --only server"),
+    ("from mcp_ref import Server\ngetattr(Server('x'), 'ws' + 'gi')()", "give --only stdio-server,http"),
 )
 
 

@@ -194,6 +194,16 @@ for trace in (need("Trace")(), need("to_text")(text), need("to_file")(lines)):
     trace.close()
 assert "server/discover" in text.getvalue() and "server/discover" in lines.getvalue()
 """,
+    "visibility": """
+@server.tool(visible=lambda principal, requester: isinstance(requester, need("Requester")) and principal is None)
+def seen(ctx: Context) -> str:
+    return str(ctx.requester.query)
+@server.tool(visible=lambda principal: False)
+def unseen() -> str:
+    return "never"
+found = talk(server, call(1, "tools/list"), tool(2, "seen"))
+assert [each["name"] for each in found[1]["result"]["tools"]] == ["seen"] and "result" in found[2], found
+""",
     "log-handler": """
 logging.getLogger("mine").addHandler(server.log_handler())
 """,
@@ -239,6 +249,8 @@ extensions: server.method("acme/x")(lambda: {})
 extensions: Server("x", extensions=[object()])
 stores: Server("x", consume_state=True).states
 traces: Server("x", trace="x.jsonl").connect(Transport())
+visibility: server.tool(lambda: 1, name="three", visible=lambda principal: True)
+visibility: ctx.requester
 log-handler: server.log_handler()
 lifespan: Server("x", lifespan=lambda server: None)
 main-thread: own.MainThreadQueue()

@@ -67,6 +67,7 @@ class Program(NamedTuple):
 def _bundle(options: Any) -> int:
     target = os.path.realpath(options.output)
     source = read_program(options.program)
+    _refuse_relative(source)
     _may_write(target, source, options.force)
     extra = [name for names in options.extra for name in names.split(",") if name]
     if extra and options.all:
@@ -113,10 +114,18 @@ def read_program(path: str) -> Program:
     return Program(path, text, tree)
 
 
+def _refuse_relative(source: Program) -> None:
+    """Raise `BundleError` for a relative import."""
+    for node in _nodes(source.tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            raise BundleError("%s:%d has a relative import, and a bundle is a module without a package; write it as "
+                              "an absolute one" % (source.path, node.lineno))
+
+
 def needed(source: Program) -> Set[str]:
     """Return the parts of the package that a program imports, as `parts.subset` takes them.
 
-    Raises `BundleError` for an import of what the package does not have, and for one that is relative.
+    Raises `BundleError` for an import of what the package does not have.
     """
     package = parts.package_name()
     modules = frozenset(".".join(parts.module_of(path)) for path in parts.files() if path.endswith(".py"))
@@ -124,9 +133,6 @@ def needed(source: Program) -> Set[str]:
     found = _attributes(source.tree, package, homes, modules)
     imports = False
     for node in _nodes(source.tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            raise BundleError("%s:%d has a relative import, and a bundle is a module without a package; write it as "
-                              "an absolute one" % (source.path, node.lineno))
         for module, name in _imported(node):
             if not (module + ".").startswith(package + "."):
                 continue
@@ -149,7 +155,7 @@ def _imported(node: ast.AST) -> Iterator[Tuple[str, str]]:
     """Yield what a node imports: a module, and the name that is taken from it or ""."""
     if isinstance(node, ast.Import):
         yield from ((alias.name, "") for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
+    elif isinstance(node, ast.ImportFrom) and not node.level:
         yield from ((node.module or "", alias.name) for alias in node.names)
     elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "import_module":
         named = node.args[0] if node.args else None

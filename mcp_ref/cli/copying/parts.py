@@ -63,6 +63,7 @@ PARTS: Dict[str, Part] = {
     "extensions": Part("Server(extensions=...), Extension, server.method", ("peer.extension",)),
     "stores": Part("Store, SqliteStore, MemoryTasks, consume_state=True", ("stores",)),
     "traces": Part("Server(trace=...), Trace, to_text, to_file", ("wiretrace",), ("transports.tap",)),
+    "visibility": Part("tool(visible=...), ctx.requester", ("server.registry.visibility",)),
     "log-handler": Part("server.log_handler", ("server.loghandler",)),
     "lifespan": Part("Server(lifespan=...)", ("server.serving.lifespan",)),
     "main-thread": Part("MainThreadQueue for Server(executor=...)", ("peer.main_thread",)),

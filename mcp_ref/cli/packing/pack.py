@@ -24,12 +24,15 @@ KIND, in ``--env NAME=KIND`` and ``--arg NAME=KIND``, says what a user may set:
 
 import argparse
 import ast
+import io
 import os
 import re
-from typing import Any, Dict, List, Mapping, Sequence, Set
+import tokenize
+from typing import Any, Dict, List, Mapping, Sequence
 
 from ..command import Command, Commands
 from ..copying import parts
+from ..copying.bundle import BundleError, Program, needed
 from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json
 from ..use.values import pairs_of
 from .archive import MANIFEST_NAME, collected, read_bundle, write_bundle
@@ -161,28 +164,15 @@ def _content(options: Any, authored: Dict[str, bytes]) -> Dict[str, bytes]:
 
 
 def _parts_of(authored: Mapping[str, bytes]) -> List[str]:
-    """Return the parts of this package that an author's files import: a server without HTTP, and what is named."""
-    from importlib import import_module
-
-    ours = parts.package_name()
-    homes: Dict[str, str] = vars(import_module(ours))["_HOMES"]
-    names: Set[str] = set()
-    for path, data in authored.items():
-        for node in ast.walk(ast.parse(data, path)) if path.endswith(".py") else ():
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                names |= {"%s.%s" % (node.module, alias.name) for alias in node.names}
-            elif isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                names.add("%s.%s" % (node.value.id, node.attr))
-    modules = {name[: -len(".py")].replace("/__init__", "").replace("/", ".") for name in parts.files()
-               if name.endswith(".py")}
+    """Return the parts of this package that an author's files need. Raises `UsageError` for one that there is not."""
     found = {_SLICE}
-    for name in names:
-        if name.startswith(ours + "."):
-            below = name[len(ours) + 1:]
-            below = homes.get(below, "." + below)[1:]
-            found |= {each for each in (below, below.rpartition(".")[0]) if each in modules and each != "server"}
+    for path, data in authored.items():
+        if path.endswith(".py"):
+            text = io.TextIOWrapper(io.BytesIO(data), tokenize.detect_encoding(io.BytesIO(data).readline)[0]).read()
+            try:
+                found |= needed(Program(path, text, ast.parse(data, path)))
+            except BundleError as error:
+                raise UsageError(str(error)) from None
     return sorted(found)
 
 

@@ -79,7 +79,7 @@ def _hint(said: str, script: str) -> str:
         there = next((each for each in (name + ".py", name) if os.path.exists(os.path.join(home, each))), None)
         return "; a bundle has all that it needs in it: %s" % (
             "--include %s" % there if there else "put the package %s beside %s, and --include it" % (name, script))
-    left_out = re.search(r"copy again with --only ([\w-]+)", said)
+    left_out = re.search(r"copy again with --only ([\w,-]+)", said)
     if left_out:
         return "; give --only %s" % left_out.group(1)
     return "; its file has to call server.run() at the end" if "code 0" in said else ""
