@@ -13,6 +13,7 @@ import pytest
 from mcp_ref import Host, connect
 from mcp_ref.errors import ConnectFailed, McpError
 from mcp_ref.limits import Limits
+from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.lines.fds import Wake
 from mcp_ref.transports.lines.process import ChildReader
 from mcp_ref.transports.lines.stderr import EachLine, TextLineSplitter, PrefixWriter, Stderr, printable, receiver
@@ -271,3 +272,26 @@ def test_a_command_that_is_not_there_shows_nothing(capfd: pytest.CaptureFixture[
     with pytest.raises(ConnectFailed):
         connect(["no-such-program-at-all"])
     assert capfd.readouterr().err == ""
+
+
+def test_start_of_a_child_is_told_before_what_it_writes() -> None:
+    told: List[str] = []
+    written = threading.Event()
+
+    def on_stderr(line: str) -> None:
+        told.append(line)
+        written.set()
+
+    def on_process(did: str, what: Any) -> None:
+        if did == "start":
+            written.wait(0.3)  # room for the thread that reads, if it runs already
+        told.append(did)
+
+    transport = StdioChild([sys.executable, "-c", "import os; os.write(2, b'early\\n'); os.read(0, 1)"], limits=QUICK)
+    transport.on_stderr, transport.on_process = on_stderr, on_process
+    transport.open()
+    try:
+        assert written.wait(PATIENCE)
+    finally:
+        transport.close()
+    assert told[:2] == ["start", "early"]

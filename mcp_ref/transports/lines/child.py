@@ -105,10 +105,8 @@ class StdioChild(LineTransport):
         sweep()
         words = arguments(self.command)
         words[0] = find_program(words[0], self._env, self._cwd)
-        child = self._child = spawn(words, self._env, self._cwd, self._stderr, self.limits, self.on_stderr)
-        if self.on_process is not None:
-            self.on_process("start", words)
-            child.on_process = self.on_process
+        child = self._child = spawn(
+            words, self._env, self._cwd, self._stderr, self.limits, self.on_stderr, self.on_process)
         tell_of_fork(self)
         self._receive, self._send, self._can_send = child.stdout.read, child.stdin.write, child.stdin.ready
         if child.stdin.is_atomic:

@@ -418,9 +418,10 @@ def _end_all() -> None:
 
 def spawn(
     words: List[str], env: Dict[str, str], cwd: Optional[str], stderr: StderrSink, limits: Limits,
-    on_line: Optional[Callable[[str], Any]] = None,
+    on_line: Optional[Callable[[str], Any]] = None, on_process: Optional[Callable[[str, Any], Any]] = None,
 ) -> Process:
-    """Start the process and connect to it. ``on_line``: see `Stderr`.
+    """Start the process and connect to it. ``on_line``: see `Stderr`. ``on_process``: see `Process`; it is called with
+    ``"start"`` and the words before anything is read of the process.
 
     Raises `ConnectFailed`; then nothing is left open.
     """
@@ -451,8 +452,11 @@ def spawn(
     ended = watch_end(process)
     writer, reader = FdWriter(ours[0], wakes[0], CAN_POLL), ChildReader(ours[1], wakes[0], ended)
     child = Process(process, writer, reader, Stderr(stderr, limits, on_line))
+    child.on_process = on_process
     wakes[1].hold()
     try:
+        if on_process is not None:
+            on_process("start", words)
         if len(ours) > 2:
             child.stderr.start(ChildReader(ours[2], wakes[1], _copy_of(ended)))
     except RuntimeError as error:  # no more threads
