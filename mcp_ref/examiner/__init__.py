@@ -5,9 +5,9 @@ each revision, and lets the checker judge what comes back; what only the sender 
 sent, the scenes decide themselves::
 
     from mcp_ref.examiner import examine
-    from mcp_ref.examiner.report import Report
+    from mcp_ref.examiner.report import ExaminationReport
 
-    print("\\n".join(Report(examine("python3 server.py")).lines()))
+    print("\\n".join(ExaminationReport(examine("python3 server.py")).lines()))
 
 On the command line: ``python3 -m mcp_ref examine "python3 server.py"``. Nothing is destroyed: tools are called only if
 their annotations say that they only read, or if they are allowed by name.
@@ -51,7 +51,7 @@ def examine(
     patience: float = PATIENCE, env: Optional[Mapping[str, str]] = None, cwd: Folder = None,
     headers: Optional[Mapping[str, str]] = None, cafile: Optional[str] = None,
 ) -> List[Chapter]:
-    """Examine a server; return what came of each revision, for `report.Report`.
+    """Examine a server; return what came of each revision, for `report.ExaminationReport`.
 
     ``server``: a command (a string that is split as a shell does it, or a list of words), or an address at http://,
     https://, tcp:// or unix://. ``allowed``: the names of tools that may be called although they do not say that they

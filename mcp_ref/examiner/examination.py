@@ -14,7 +14,7 @@ from ..requirements import Requirement, requirements
 from ..revisions import REVISIONS, Revision
 from ..wiretrace import HEADER, SERVER, Event, Trace
 from .scenes import PIPE, WEB, Broken, CannotTell, Kept, NotExamined, Said, Scene, Verdict, load
-from .stage import Stage
+from .stage import SceneStage
 from .talk import NotSpoken, Wire
 
 KEPT, BROKEN, WARNED, UNSURE, NOT_EXAMINED = "kept", "broken", "warned", "cannot tell", "not examined"
@@ -26,7 +26,7 @@ _ELSEWHERE = {PIPE: ("http.", "sse.", "auth."), WEB: ("stdio.", "sse.")}
 """Wire -> the requirements that are about others."""
 
 
-class Fault(NamedTuple):
+class ServerFault(NamedTuple):
     """A fault of the server."""
 
     id: str
@@ -57,7 +57,7 @@ class Chapter:
         """The reason why the server was not examined in it; "" if it was."""
         self.scenes: Dict[str, str] = {}
         """Scene -> why it was not played, or "" if it was."""
-        self.faults: List[Fault] = []
+        self.faults: List[ServerFault] = []
         self._said: Dict[str, List[Verdict]] = {}
         self._checker = Checker()
         self._reasons: Dict[str, str] = {}
@@ -94,7 +94,7 @@ class Chapter:
 
     def _found(self, id: str, evidence: str, where: str, key: str) -> None:
         if all(each.key != key for each in self.faults):
-            self.faults.append(Fault(id, evidence, where, key))
+            self.faults.append(ServerFault(id, evidence, where, key))
 
     def finish(self) -> None:
         """Judge what can only be judged at the end."""
@@ -112,7 +112,7 @@ class Chapter:
         """Return the requirements that bind a server in this revision on this wire, with what came of each."""
         tallies = self._checker.tallies()
         of = {id: tallies[rule] for rule, row in _rules().items() for id in (rule, *row.also)}
-        faults: Dict[str, Fault] = {}
+        faults: Dict[str, ServerFault] = {}
         for each in self.faults:
             for id in (each.id, *(_rules()[each.id].also if each.id in _rules() else ())):
                 faults.setdefault(id, each)
@@ -123,7 +123,7 @@ class Chapter:
                 found.append(self._row(row, faults.get(id), of.get(id)))
         return found
 
-    def _row(self, row: Requirement, fault: Optional[Fault], tally: Any) -> Row:
+    def _row(self, row: Requirement, fault: Optional[ServerFault], tally: Any) -> Row:
         row = row.stated_in(self.revision)
         said = self._said.get(row.id, [])
         if fault is not None:
@@ -191,7 +191,7 @@ class Examination:
             if self._header is not None:
                 chapter.feed(self._header)
             self.chapters.append(chapter)
-            stage = Stage(lambda: self._make(self.trace), revision, self._patience, self._allowed)
+            stage = SceneStage(lambda: self._make(self.trace), revision, self._patience, self._allowed)
             try:
                 self._examine(chapter, stage)
             finally:
@@ -199,7 +199,7 @@ class Examination:
             chapter.finish()
         return self.chapters
 
-    def _examine(self, chapter: Chapter, stage: Stage) -> None:
+    def _examine(self, chapter: Chapter, stage: SceneStage) -> None:
         self._tell("%s: opening" % chapter.revision)
         try:
             stage.look()

@@ -29,7 +29,7 @@ FORM = 1
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-class Group(NamedTuple):
+class FaultGroup(NamedTuple):
     """A fault, and the revisions in which it was found."""
 
     id: str
@@ -44,7 +44,7 @@ class Group(NamedTuple):
     """True if the baseline has it."""
 
 
-class Report:
+class ExaminationReport:
     """The result of an examination. ``baseline``: the keys of faults that were known before."""
 
     def __init__(self, chapters: List[Chapter], server: str = "", baseline: Optional[List[str]] = None) -> None:
@@ -55,8 +55,8 @@ class Report:
         self.rows = {chapter.revision.name: [] if chapter.refused else chapter.rows() for chapter in chapters}
         self.groups = self._grouped()
 
-    def _grouped(self) -> List[Group]:
-        found: Dict[str, Group] = {}
+    def _grouped(self) -> List[FaultGroup]:
+        found: Dict[str, FaultGroup] = {}
         for chapter in self.chapters:
             for fault in chapter.faults:
                 requirement = _requirement(fault.id, chapter)
@@ -64,8 +64,9 @@ class Report:
                     found[fault.key].revisions.append(chapter.revision.name)
                     continue
                 level = BROKEN if "MUST" in requirement.level else WARNED
-                found[fault.key] = Group(fault.id, fault.key, level, fault.evidence, fault.where,
-                                         [chapter.revision.name], requirement, fault.key in self._baseline)
+                found[fault.key] = FaultGroup(
+                    fault.id, fault.key, level, fault.evidence, fault.where, [chapter.revision.name], requirement,
+                    fault.key in self._baseline)
         return sorted(found.values(), key=lambda each: (each.level != BROKEN, each.id))
 
     @property
@@ -133,7 +134,7 @@ def _requirement(id: str, chapter: Chapter) -> Requirement:
     return (found if found is not None else load()[id].requirement).stated_in(chapter.revision)
 
 
-def _block(group: Group) -> List[str]:
+def _block(group: FaultGroup) -> List[str]:
     title = "%s: %s [%s]%s" % (group.level.upper(), group.id, group.requirement.level, ", known" * group.known)
     body = [", ".join(group.revisions), "%s: %s" % (group.where, plain(group.evidence)),
             "[%s]" % group.requirement.citation, group.requirement.url, "id " + group.key]
@@ -144,7 +145,7 @@ def _block(group: Group) -> List[str]:
     return found
 
 
-def as_json(report: Report) -> Dict[str, Any]:
+def as_json(report: ExaminationReport) -> Dict[str, Any]:
     """Return the report as a JSON object.
 
     ``revisions``: by name an object of ``spoken`` (or null and ``why``), ``totals``, ``scenes`` (null or why it was not
@@ -168,7 +169,7 @@ def as_json(report: Report) -> Dict[str, Any]:
     }
 
 
-def as_junit(report: Report) -> str:
+def as_junit(report: ExaminationReport) -> str:
     """Return the report as a document of JUnit."""
     root = ElementTree.Element("testsuites", name="mcp_ref examine " + plain(report.server))
     for chapter in report.chapters:
@@ -194,7 +195,7 @@ def _xml(text: str) -> str:
         "utf-8", "replace").decode("utf-8")
 
 
-def as_sarif(report: Report) -> str:
+def as_sarif(report: ExaminationReport) -> str:
     """Return the faults as a document of SARIF 2.1.0."""
     rules = {group.id: group.requirement for group in report.groups}
     return dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [{
@@ -210,7 +211,7 @@ def as_sarif(report: Report) -> str:
         } for group in report.groups]}]}) + "\n"
 
 
-def as_badge(report: Report) -> str:
+def as_badge(report: ExaminationReport) -> str:
     """Return a summary as JSON, as the makers of badges read it."""
     broken = sum(group.level == BROKEN for group in report.groups)
     spoken = sum(not chapter.refused for chapter in report.chapters)
@@ -219,9 +220,9 @@ def as_badge(report: Report) -> str:
                   "color": "red" if broken or not spoken else "brightgreen"}) + "\n"
 
 
-FORMS: Dict[str, Callable[[Report], str]] = {
+FORMS: Dict[str, Callable[[ExaminationReport], str]] = {
     "text": lambda report: "\n".join(report.lines()) + "\n",
     "json": lambda report: dumps(as_json(report)) + "\n",
     "junit": as_junit, "sarif": as_sarif, "badge": as_badge,
 }
-__all__ = ["FORM", "FORMS", "Group", "KEPT", "Report", "as_json"]
+__all__ = ["FORM", "FORMS", "FaultGroup", "KEPT", "ExaminationReport", "as_json"]

@@ -3,7 +3,7 @@
 A scene is a function with a row around it::
 
     @scene("unknown-method", "jsonrpc.follow-spec", provokes="http.method-not-found-404")
-    def unknown_method(stage: Stage) -> Verdict:
+    def unknown_method(stage: SceneStage) -> Verdict:
         "A method that there is not: an error, -32601."
         answer = stage.talk.request("examiner/no-such-method")
         ...
@@ -32,11 +32,11 @@ from ..requirements import requirements
 from ..revisions import REVISIONS, Revision
 
 if TYPE_CHECKING:
-    from .stage import Stage
+    from .stage import SceneStage
 
 PIPE, WEB = "pipe", "web"
 Said = Union[Verdict, Dict[str, Verdict]]
-Play = Callable[["Stage"], Said]
+Play = Callable[["SceneStage"], Said]
 __all__ = ["KEPT", "PIPE", "WEB", "Broken", "CannotTell", "Kept", "NotExamined", "Said", "Scene", "Verdict", "every",
            "load", "refused", "scene"]
 

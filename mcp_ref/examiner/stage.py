@@ -23,7 +23,7 @@ _MOST = 5
 MakeWire = Callable[[], Wire]
 
 
-class Stage:
+class SceneStage:
     """A server in one revision; ``make``: makes a wire to it, not open yet. One thread."""
 
     def __init__(self, make: MakeWire, revision: Revision, patience: float, allowed: FrozenSet[str]) -> None:

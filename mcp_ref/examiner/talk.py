@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 from ..methods import DISCOVER, INITIALIZE, INITIALIZED, NAMED, PING
 from ..revisions import Revision
 from ..version import __version__
-from .wire import Answer, Fields, Pipe, Web, as_bytes, is_response
+from .wire import Reaction, Fields, Pipe, Web, as_bytes, is_response
 
 _IO = "io.modelcontextprotocol/"
 VERSION, INFO, CAPABILITIES, LOG_LEVEL = (
@@ -89,7 +89,7 @@ class Talk:
         if not self.revision.stateless:
             self.notify(INITIALIZED)
 
-    def initialize(self, version: str) -> Answer:
+    def initialize(self, version: str) -> Reaction:
         """Send `initialize` with a version, and nothing behind it."""
         return self.say({"jsonrpc": "2.0", "id": self.next_id, "method": INITIALIZE, "params": {
             "protocolVersion": version, "capabilities": {}, "clientInfo": EXAMINER}})
@@ -115,16 +115,16 @@ class Talk:
         return made
 
     def request(self, method: str, params: Optional[Dict[str, Any]] = None, meta: Optional[Dict[str, Any]] = None,
-                seconds: Optional[float] = None) -> Answer:
+                seconds: Optional[float] = None) -> Reaction:
         """Send a legal request, and return what came of it."""
         return self.say(self.message(method, params, self.next_id, meta), seconds=seconds)
 
-    def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> Answer:
+    def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> Reaction:
         """Send a legal notification. On a pipe nothing can come of it; over HTTP a status."""
         return self.say(self.message(method, params), seconds=0)
 
     def say(self, value: Any, fields: Optional[Dict[str, Optional[str]]] = None, seconds: Optional[float] = None,
-            id: Any = None) -> Answer:
+            id: Any = None) -> Reaction:
         """Send anything, a JSON value or bytes, and wait for the response to it.
 
         ``fields``: header fields in the place of the legal ones, None takes one away. ``seconds``: to wait; 0: do not
@@ -139,10 +139,10 @@ class Talk:
         since = len(self.wire.messages)
         why = self.wire.send(value)
         if why or not seconds:
-            return Answer(why=why)
+            return Reaction(why=why)
         return self.answer(id, seconds, since)
 
-    def answer(self, id: Any, seconds: Optional[float] = None, since: int = 0) -> Answer:
+    def answer(self, id: Any, seconds: Optional[float] = None, since: int = 0) -> Reaction:
         """Wait for the response with an id on a pipe; with None: for one without an id that can be told."""
         wire = self.pipe
         seconds = self.patience if seconds is None else seconds
@@ -152,8 +152,8 @@ class Talk:
 
         found = wire.wait(wanted, seconds, since)
         if found is not None:
-            return Answer(found)
-        return Answer(why="the connection ended: %s" % wire.ended if wire.ended else "no answer in %g s" % seconds)
+            return Reaction(found)
+        return Reaction(why="the connection ended: %s" % wire.ended if wire.ended else "no answer in %g s" % seconds)
 
     def header_fields(self, value: Any, given: Dict[str, Optional[str]]) -> Fields:
         """Return the header fields of the `POST` of a message; those given go before the legal ones."""
@@ -186,7 +186,7 @@ class Talk:
             return None
         return self.wire.wait(is_response, _LATE, since)
 
-    def pages(self, method: str, member: str) -> Iterator[Tuple[Answer, List[Any]]]:
+    def pages(self, method: str, member: str) -> Iterator[Tuple[Reaction, List[Any]]]:
         """Ask for the pages of a list until there is none, an answer that is no result, or too many."""
         cursor: Dict[str, Any] = {}
         for _ in range(MOST_PAGES):

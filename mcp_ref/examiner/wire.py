@@ -37,7 +37,7 @@ _LONGEST = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reaction:
     """An answer, or the reason why there is none."""
 
     message: Optional[Dict[str, Any]] = None
@@ -215,7 +215,7 @@ class Web:
     def send(
         self, method: str, fields: Fields, body: Optional[bytes], seconds: float, wanted: Optional[Callable[
             [Any], Any]] = None, host: str = "", head: bool = False,
-    ) -> Answer:
+    ) -> Reaction:
         """Send a request and return what came of it. A stream is read until a message is wanted, or to its end.
 
         ``seconds``: of silence after which it is given up. ``wanted``: tells the message that is waited for; by default
@@ -228,20 +228,20 @@ class Web:
             reply = self._pool.send(method, target, every, body, scope, seconds)
         except (ConnectFailed, ConnectionLost, AnswerLost) as error:
             seen.lost(error)
-            return Answer(why="no response: %s" % error)
+            return Reaction(why="no response: %s" % error)
         pairs = reply.headers.pairs()
         seen.response(reply.status, pairs)
         reply.seen = seen
         try:
             return self._body(reply, pairs, wanted or is_response, head)
         except (TransportError, OSError) as error:
-            return Answer(None, str(error), reply.status, pairs)
+            return Reaction(None, str(error), reply.status, pairs)
         finally:
             scope.gone = scope.gone or not reply.complete
             self._pool.finish(reply, scope)
 
     @staticmethod
-    def _body(reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool) -> Answer:
+    def _body(reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool) -> Reaction:
         kind = (reply.headers.lower("content-type") or "").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             body = reply.whole(_LONGEST)
@@ -249,9 +249,9 @@ class Web:
             values = value if isinstance(value, list) else [value]
             found = next((each for each in values if wanted(each)), None)
             why = "" if found is not None else "a body that is no response: %r" % body[:60] if body else "an empty body"
-            return Answer(found, why, reply.status, pairs, tuple(each for each in values if each is not found), body)
+            return Reaction(found, why, reply.status, pairs, tuple(each for each in values if each is not found), body)
         if head:
-            return Answer(None, "a stream, which was not read", reply.status, pairs)
+            return Reaction(None, "a stream, which was not read", reply.status, pairs)
         events, others = SseSplitter(_LONGEST), []  # type: SseSplitter, List[Any]
         while True:
             data = reply.piece()
@@ -259,10 +259,10 @@ class Web:
                 message = parsed(block.data or b"") if block is not None and block.is_message else None
                 for each in message if isinstance(message, list) else [message]:
                     if each is not None and wanted(each):
-                        return Answer(each, "", reply.status, pairs, tuple(others))
+                        return Reaction(each, "", reply.status, pairs, tuple(others))
                     others += [each] if each is not None else []
             if not data:
-                return Answer(None, "the stream ended without it", reply.status, pairs, tuple(others))
+                return Reaction(None, "the stream ended without it", reply.status, pairs, tuple(others))
 
     def close(self) -> None:
         """Close the connections."""

@@ -55,7 +55,7 @@ class Block(NamedTuple):
     """The column in which its value's lines begin; -1 where it has no lines of its own."""
 
 
-class _Line(NamedTuple):
+class _YamlLine(NamedTuple):
     number: int
     indent: int
     text: str
@@ -64,12 +64,12 @@ class _Line(NamedTuple):
 
 def read_yaml(text: str) -> Any:
     """Return the value of a text. Raises ValueError that names the line."""
-    return _Reader(text).document()
+    return _YamlReader(text).document()
 
 
 def blocks(text: str) -> Dict[str, Block]:
     """Return where the members of a map at the top stand. Raises ValueError as `read_yaml`."""
-    reader = _Reader(text)
+    reader = _YamlReader(text)
     reader.document()
     return reader.tops
 
@@ -79,13 +79,13 @@ def reads_as_text(word: str) -> bool:
     return bool(re.match(r"[A-Za-z_][\w.-]*\Z", word, re.ASCII)) and word not in _CONSTANTS and not _DIFFERS.match(word)
 
 
-class _Reader:
+class _YamlReader:
     """A text, line by line."""
 
     def __init__(self, text: str) -> None:
         self.tops: Dict[str, Block] = {}
         self._raw = _BREAKS.split(text)
-        self._lines: List[_Line] = []
+        self._lines: List[_YamlLine] = []
         self._at = 0
         self._literal_end = 0
         for number, raw in enumerate(self._raw):
@@ -94,7 +94,7 @@ class _Reader:
                 _refuse(number, "the character U+%04X: write it as an escape in double quotes" % ord(found.group()))
             stripped = raw.lstrip(" ")
             if stripped and not stripped.startswith("#"):
-                self._lines.append(_Line(number, len(raw) - len(stripped), stripped))
+                self._lines.append(_YamlLine(number, len(raw) - len(stripped), stripped))
 
     def document(self) -> Any:
         if self._lines and re.match(r"---(?: |\Z)", self._lines[0].text) and not self._lines[0].indent:
@@ -109,7 +109,7 @@ class _Reader:
             _refuse(left.number, "this line does not go with those before: look at its indentation")
         return value
 
-    def _line(self) -> Optional[_Line]:
+    def _line(self) -> Optional[_YamlLine]:
         if self._at >= len(self._lines):
             return None
         line = self._lines[self._at]
@@ -150,7 +150,7 @@ class _Reader:
                 found.append(self._below(indent + 1, depth))
             elif re.match(r"-(?:\s|\Z)", rest) or _key_end(rest):
                 inner = indent + len(line.text) - len(rest)
-                self._lines[self._at] = _Line(line.number, inner, rest)
+                self._lines[self._at] = _YamlLine(line.number, inner, rest)
                 found.append(self._node(inner, depth + 1))
             else:
                 self._at += 1
@@ -240,7 +240,7 @@ class _Reader:
         if line is not None and line.indent > indent:
             _refuse(line.number, "the value of line %d goes on here: write it on one line" % (number + 1))
 
-    def _expect_less(self, line: Optional[_Line], indent: int) -> None:
+    def _expect_less(self, line: Optional[_YamlLine], indent: int) -> None:
         if line is not None and line.indent > indent:
             _refuse(line.number, "indented more than the lines before")
 

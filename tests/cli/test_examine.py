@@ -1,6 +1,7 @@
 """`python3 -m mcp_ref examine`: the exit code, the forms of the report, the baseline, and what cannot be examined."""
 import json
 import sys
+from shlex import quote
 from xml.etree import ElementTree
 
 import pytest
@@ -9,7 +10,7 @@ from mcp_ref.cli import main
 from mcp_ref.examiner.scenes import load
 from tests.cli.running import ROOT
 
-GOOD = "%s %s" % (sys.executable, ROOT / "examples" / "echo_server.py")
+GOOD = " ".join(map(quote, (sys.executable, str(ROOT / "examples" / "echo_server.py"))))
 BAD = r'''
 import json, sys
 for line in sys.stdin:
@@ -32,7 +33,7 @@ ONLY = ["--revision", "2025-11-25", "--only", "unknown-method", "--only", "ping"
 @pytest.fixture
 def bad(tmp_path):
     (tmp_path / "bad.py").write_text(BAD)
-    return "%s %s" % (sys.executable, tmp_path / "bad.py")
+    return "%s %s" % (quote(sys.executable), tmp_path / "bad.py")
 
 
 def examine(capsys, *words):

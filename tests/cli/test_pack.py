@@ -272,13 +272,13 @@ def without(member: str) -> Dict[str, Any]:
 def test_a_bundle_that_is_not_in_order(files: Dict[str, bytes], said: str) -> None:
     try:
         found = manifest.faults(files)[1]
-    except archive.BundleError as error:
+    except archive.BadBundle as error:
         found = [str(error)]
     assert len(found) == 1 and said in found[0], found
 
 
-def listed(**identity: str) -> manifest.Listed:
-    return manifest.Listed(dict({"name": "x", "version": "1.0.0", "description": "x"}, **identity), [], [], False)
+def listed(**identity: str) -> manifest.ServerListed:
+    return manifest.ServerListed(dict({"name": "x", "version": "1.0.0", "description": "x"}, **identity), [], [], False)
 
 
 @pytest.mark.parametrize("server, given, file, said", [
@@ -424,7 +424,7 @@ def test_a_bundle_has_limits(
     monkeypatch.setattr(archive, limit, value)
     with pytest.raises(UsageError, match="too m"):
         archive.collected(str(home / "s.py"), ["data"], [])
-    with pytest.raises(archive.BundleError, match="more than"):
+    with pytest.raises(archive.BadBundle, match="more than"):
         archive.read_bundle(str(bundle))
 
 
@@ -441,9 +441,9 @@ def test_an_archive_that_leads_out_is_not_read(name: str, tmp_path: pathlib.Path
         made.writestr(entry, b"x")
     content = {}
     if "\x00" not in name:  # zipfile cuts there
-        with pytest.raises(archive.BundleError):
+        with pytest.raises(archive.BadBundle):
             content = archive.read_bundle(path)
-    with pytest.raises(archive.BundleError):
+    with pytest.raises(archive.BadBundle):
         archive.unpack({name: b"x"}, str(tmp_path))
     assert content == {} and sorted(os.listdir(str(tmp_path))) == ["x.mcpb"]
 
@@ -460,7 +460,7 @@ def test_an_archive_that_grows_is_not_held_in_memory(tmp_path: pathlib.Path, mon
     monkeypatch.setattr(archive, "MAX_BYTES", 1 << 20)
     tracemalloc.start()
     try:
-        with pytest.raises(archive.BundleError, match="more than 1 MB"):
+        with pytest.raises(archive.BadBundle, match="more than 1 MB"):
             archive.read_bundle(path)
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
@@ -477,7 +477,7 @@ def test_links_and_doubles_in_an_archive_are_refused(tmp_path: pathlib.Path) -> 
         made.writestr("a", b"1")
         made.writestr("A", b"2")
     for path, said in ((link, "it is a link"), (double, "it is there twice")):
-        with pytest.raises(archive.BundleError, match=said):
+        with pytest.raises(archive.BadBundle, match=said):
             archive.read_bundle(path)
 
 
@@ -487,14 +487,14 @@ def test_a_damaged_archive_is_told(damage: Any, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "x.mcpb"
     archive.write_bundle(str(path), {"manifest.json": os.urandom(500)})
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(archive.BundleError, match="cannot be read as a zip"):
+    with pytest.raises(archive.BadBundle, match="cannot be read as a zip"):
         archive.read_bundle(str(path))
 
 
 def test_only_a_bundle_is_replaced(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "x.mcpb"
     path.write_text("mine")
-    with pytest.raises(archive.BundleError, match="is no bundle"):
+    with pytest.raises(archive.BadBundle, match="is no bundle"):
         archive.write_bundle(str(path), {"manifest.json": b"{}"})
     assert path.read_text() == "mine" and os.listdir(str(tmp_path)) == ["x.mcpb"]
     path.unlink()

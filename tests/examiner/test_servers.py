@@ -7,9 +7,9 @@ import pytest
 
 from mcp_ref import Server
 from mcp_ref.examiner.examination import BROKEN, KEPT, WARNED, Chapter, Examination
-from mcp_ref.examiner.report import Report
+from mcp_ref.examiner.report import ExaminationReport
 from mcp_ref.examiner.scenes import load
-from mcp_ref.examiner.wire import Answer, Pipe, Web
+from mcp_ref.examiner.wire import Reaction, Pipe, Web
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.transports.memory import InProcess
 
@@ -126,7 +126,7 @@ def expect_kept(chapter: Chapter) -> None:
     assert set(skipped) <= NOT_PLAYED | (FIRST if chapter.revision.name == "2024-11-05" else set()), skipped
     played = {name for name, row in load().items() if row.plays_in(chapter.revision, chapter.wire)}
     assert set(chapter.scenes) == played
-    counts = Report([chapter]).counts(chapter.revision.name)
+    counts = ExaminationReport([chapter]).counts(chapter.revision.name)
     assert counts[KEPT] > 35 and counts[BROKEN] == counts[WARNED] == 0
 
 
@@ -353,19 +353,19 @@ class Request(NamedTuple):
 class LyingWeb(Web):
     """HTTP to a server whose answers are edited."""
 
-    def __init__(self, url: str, trace: Any, edit: Callable[[Request, Answer], Answer]) -> None:
+    def __init__(self, url: str, trace: Any, edit: Callable[[Request, Reaction], Reaction]) -> None:
         super().__init__(url, trace)
         self.edit = edit
 
-    def send(self, method: str, fields: Any, body: Any, *more: Any, **named: Any) -> Answer:
+    def send(self, method: str, fields: Any, body: Any, *more: Any, **named: Any) -> Reaction:
         answer = super().send(method, fields, body, *more, **named)
         asked = Request(method, {name.lower(): value for name, value in fields}, parsed(body))
         return self.edit(asked, answer)
 
 
-def reached(when: Callable[[Request], Any], status: int = 200) -> Callable[[Request, Answer], Answer]:
+def reached(when: Callable[[Request], Any], status: int = 200) -> Callable[[Request, Reaction], Reaction]:
     """A request gets a status, and with 200 a result, where it must not."""
-    def edit(asked: Request, answer: Answer) -> Answer:
+    def edit(asked: Request, answer: Reaction) -> Reaction:
         if not when(asked):
             return answer
         message = {"jsonrpc": "2.0", "id": 1, "result": {}} if status == 200 else None
@@ -379,7 +379,7 @@ def lacks(name: str) -> Callable[[Request], bool]:
         asked.message or {}).get("method") not in ("initialize", "notifications/initialized")
 
 
-def same_ids(asked: Request, answer: Answer) -> Answer:
+def same_ids(asked: Request, answer: Reaction) -> Reaction:
     fields = [(name, "session" if name.lower() == "mcp-session-id" else value) for name, value in answer.fields]
     return replace(answer, fields=fields)
 

@@ -49,6 +49,9 @@ APART: Dict[str, str] = {
     "checker/formats": "the forms of a report; the command that prints them stands above the checker",
     "checker/pages/basic/mrtr": "a page of the specification",
     "cli/doctor/health": "the table of warnings, beside the tables of causes in programs and addresses",
+    "cli/packing/trial": "starts the server of a bundle; the other modules make and read files",
+    "examiner/pages/web": "scenes of all revisions over HTTP, beside those of the newest",
+    "examiner/report": "the forms of a report; the command that prints them stands above the examiner",
 }
 # HTTP/1.1 is a library of its own, and knows nothing of what is sent over it.
 HTTP_MAY_NOT_USE = {"revisions", "model", "readers", "jsontext", "jsonrpc", "codec", "messages", "methods", "protocol"}

@@ -39,7 +39,7 @@ _OURS, _MIDDLE, _THEIRS = b"<<<<<<< local\n", b"=======\n", b">>>>>>> mcp_ref %s
 _MARKS = re.compile(rb"^(<{7} local|>{7} mcp_ref \S+)\r?$", re.MULTILINE)
 
 
-class Outcome(NamedTuple):
+class MergeOutcome(NamedTuple):
     """The fate of one file in an update."""
 
     path: str
@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
     """The conflict, in words."""
 
 
-def plan(copy: Copy, new: Dict[str, bytes]) -> List[Outcome]:
+def plan(copy: Copy, new: Dict[str, bytes]) -> List[MergeOutcome]:
     """Return what becomes of the files of a copy; what stays as copied is not listed.
 
     Raises `VendorError` for conflicts of an earlier update, and where an original is needed that is not known.
@@ -72,7 +72,7 @@ def plan(copy: Copy, new: Dict[str, bytes]) -> List[Outcome]:
     return [each for each in outcomes if each is not None]
 
 
-def _outcome(path: str, copy: Copy, base: Optional[bytes], new: Optional[bytes]) -> Optional[Outcome]:
+def _outcome(path: str, copy: Copy, base: Optional[bytes], new: Optional[bytes]) -> Optional[MergeOutcome]:
     """Return what becomes of one file, None for nothing; the word "" where an original is lacking."""
     ours, listed = copy.files.get(path), copy.listed.get(path)
     if ours is not None and 0 < ours.count(b"\n") == ours.count(b"\r\n") and b"\r" not in (new or b""):
@@ -82,26 +82,26 @@ def _outcome(path: str, copy: Copy, base: Optional[bytes], new: Optional[bytes])
     if ours == new or (listed is None and new is None):
         return None
     if listed is not None and ours is not None and digest(ours) == listed:
-        return Outcome(path, "updated" if new is not None else "removed", new)
+        return MergeOutcome(path, "updated" if new is not None else "removed", new)
     if listed is None and ours is None:
-        return Outcome(path, "added", new)
+        return MergeOutcome(path, "added", new)
     if listed is not None and new is not None and digest(new) == listed:
-        return Outcome(path, "kept", ours)
+        return MergeOutcome(path, "kept", ours)
     if new is None:
-        return Outcome(path, "conflict", ours, "changed here, and gone in mcp_ref %s: it stays" % __version__)
+        return MergeOutcome(path, "conflict", ours, "changed here, and gone in mcp_ref %s: it stays" % __version__)
     if ours is None:
-        return Outcome(path, "conflict", new, "deleted here, and changed in mcp_ref %s: it is back" % __version__)
+        return MergeOutcome(path, "conflict", new, "deleted here, and changed in mcp_ref %s: it is back" % __version__)
     if b"\0" in ours + new:
-        return Outcome(path, "conflict", ours, "no text, so it was not merged: it stays as it is here")
+        return MergeOutcome(path, "conflict", ours, "no text, so it was not merged: it stays as it is here")
     if listed is None:
         base = b""
     elif base is None:
-        return Outcome(path, "", ours)
+        return MergeOutcome(path, "", ours)
     merged, places = merge(base, ours, new, __version__)
     if places:
-        return Outcome(path, "conflict", merged, "%d place%s between %s and %s" % (
+        return MergeOutcome(path, "conflict", merged, "%d place%s between %s and %s" % (
             places, "" if places == 1 else "s", _OURS.decode().strip(), (_THEIRS % b"...").decode().strip()))
-    return Outcome(path, "merged", merged)
+    return MergeOutcome(path, "merged", merged)
 
 
 def _shown(paths: List[str]) -> str:
@@ -180,7 +180,7 @@ def _ended(lines: List[bytes]) -> List[bytes]:
 # Doing
 
 
-def backup(copy: Copy, outcomes: List[Outcome]) -> Optional[str]:
+def backup(copy: Copy, outcomes: List[MergeOutcome]) -> Optional[str]:
     """Write the changed files of a copy that an update is going to change again to an archive; its path, None for none.
     """
     from zipfile import ZIP_DEFLATED, ZipFile
@@ -201,7 +201,7 @@ def backup(copy: Copy, outcomes: List[Outcome]) -> Optional[str]:
     raise VendorError("there are too many backups beside %s" % copy.target)
 
 
-def carry_out(copy: Copy, outcomes: List[Outcome], last: Dict[str, bytes]) -> None:
+def carry_out(copy: Copy, outcomes: List[MergeOutcome], last: Dict[str, bytes]) -> None:
     """Change the files of a copy. ``last`` are those that say that it was done: the originals and the manifest.
 
     Raises `VendorError` before the first change where a link or a folder is in the way, and OSError.

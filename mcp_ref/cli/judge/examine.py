@@ -11,7 +11,7 @@ from typing import Any, Callable, List, Optional
 
 from ...examiner import wire_to
 from ...examiner.examination import BROKEN, PATIENCE, WARNED, Examination
-from ...examiner.report import FORM, FORMS, Report
+from ...examiner.report import FORM, FORMS, ExaminationReport
 from ...examiner.scenes import load
 from ...examiner.stage import ALL
 from ...examiner.talk import Wire
@@ -79,7 +79,7 @@ def _examine(options: Any) -> int:
     finally:
         examination.trace.close()
         _progress()("")
-    report = Report(chapters, name, baseline)
+    report = ExaminationReport(chapters, name, baseline)
     _write(options, report)
     if not report.examined:
         return UNREACHABLE
@@ -132,7 +132,7 @@ def _baseline(path: Optional[str]) -> Optional[List[str]]:
     return [each["key"] for each in faults]
 
 
-def _write(options: Any, report: Report) -> None:
+def _write(options: Any, report: ExaminationReport) -> None:
     form = "json" if options.json else options.format
     text = "\n".join(report.lines(options.whole)) + "\n" if form == "text" else FORMS[form](report)
     if not options.out:

@@ -29,7 +29,7 @@ _NEVER = re.compile(r"\A(?:\..*|__pycache__|.*\.py[co]|.*\.mcpb|Thumbs\.db)\Z")
 """Names of files and folders that are left out of a folder unless they are named."""
 
 
-class BundleError(ValueError):
+class BadBundle(ValueError):
     """The bundle cannot be made, or is not in order; the text says what and what to do."""
 
 
@@ -132,12 +132,12 @@ def _checked(name: str, path: str, room: int) -> bytes:
 def write_bundle(target: str, content: Dict[str, bytes]) -> None:
     """Write the archive beside the target, and rename it, so that no reader sees half of it.
 
-    Raises `BundleError` for a target that is there and no bundle.
+    Raises `BadBundle` for a target that is there and no bundle.
     """
     from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
     if os.path.lexists(target) and not _is_bundle(target):
-        raise BundleError("%s is there and is no bundle: give another name by -o, or remove it" % target)
+        raise BadBundle("%s is there and is no bundle: give another name by -o, or remove it" % target)
     parent = os.path.dirname(os.path.abspath(target))
     os.makedirs(parent, exist_ok=True)
     number, made = tempfile.mkstemp(prefix=".pack-", dir=parent)
@@ -161,12 +161,12 @@ def _is_bundle(target: str) -> bool:
         return False
     try:
         return MANIFEST_NAME in read_bundle(target)
-    except BundleError:
+    except BadBundle:
         return False
 
 
 def read_bundle(path: str) -> Dict[str, bytes]:
-    """Return the files of an archive. Raises `BundleError` for what is none, or would do harm when unpacked; OSError.
+    """Return the files of an archive. Raises `BadBundle` for what is none, or would do harm when unpacked; OSError.
     """
     import zlib
     from zipfile import BadZipFile, ZipFile
@@ -176,7 +176,7 @@ def read_bundle(path: str) -> Dict[str, bytes]:
         with ZipFile(path) as archive:
             entries = archive.infolist()
             if len(entries) > MAX_FILES:
-                raise BundleError("%s has more than %d files" % (path, MAX_FILES))
+                raise BadBundle("%s has more than %d files" % (path, MAX_FILES))
             room, folded = MAX_BYTES, set()
             for entry in entries:
                 name = entry.filename
@@ -184,16 +184,16 @@ def read_bundle(path: str) -> Dict[str, bytes]:
                     "it is a link" if stat.S_ISLNK(entry.external_attr >> 16) else
                     "it is there twice" if name.casefold() in folded else "")
                 if fault:
-                    raise BundleError("%s: %s in it: %s" % (path, one_line(name), fault))
+                    raise BadBundle("%s: %s in it: %s" % (path, one_line(name), fault))
                 folded.add(name.casefold())
                 if not name.endswith("/"):
                     with archive.open(entry) as file:  # the sizes that the archive says are not believed
                         found[name] = file.read(room + 1)
                     room -= len(found[name])
                     if room < 0:
-                        raise BundleError("%s has more than %d MB in it" % (path, MAX_BYTES >> 20))
+                        raise BadBundle("%s has more than %d MB in it" % (path, MAX_BYTES >> 20))
     except (BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, UnicodeDecodeError) as error:
-        raise BundleError("%s cannot be read as a zip archive: %s" % (path, error)) from None
+        raise BadBundle("%s cannot be read as a zip archive: %s" % (path, error)) from None
     return found
 
 
@@ -201,7 +201,7 @@ def unpack(content: Dict[str, bytes], folder: str) -> None:
     """Write the files of a bundle below an empty folder."""
     for name, data in content.items():
         if fault_of_name(name):
-            raise BundleError("%s: %s" % (one_line(name), fault_of_name(name)))
+            raise BadBundle("%s: %s" % (one_line(name), fault_of_name(name)))
         place = os.path.join(folder, *name.split("/"))
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "xb") as file:

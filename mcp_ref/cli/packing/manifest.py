@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 from ...jsonschema import DRAFT_07, compile
 from ...jsontext import JsonError, loads
 from ..output import UsageError
-from .archive import MANIFEST_NAME, BundleError, fault_of_name
+from .archive import MANIFEST_NAME, BadBundle, fault_of_name
 from .settings import Settings
 
 VERSIONS = ("0.3", "0.4")
@@ -73,7 +73,7 @@ _MADE = ("server", "tools", "prompts", "manifest_version", "dxt_version")
 """Members that a file of the author cannot give."""
 
 
-class Listed(NamedTuple):
+class ServerListed(NamedTuple):
     """The identity and the lists of a running server, as members of a manifest."""
 
     identity: Dict[str, str]
@@ -86,13 +86,13 @@ class Listed(NamedTuple):
 
 
 def faults(content: Mapping[str, bytes]) -> Tuple[Dict[str, Any], List[str]]:
-    """Return the manifest of a bundle's files, and what is wrong with it. Raises `BundleError` where there is none."""
+    """Return the manifest of a bundle's files, and what is wrong with it. Raises `BadBundle` where there is none."""
     try:
         manifest = loads(content[MANIFEST_NAME])
     except KeyError:
-        raise BundleError("there is no %s at its top" % MANIFEST_NAME) from None
+        raise BadBundle("there is no %s at its top" % MANIFEST_NAME) from None
     except JsonError as error:
-        raise BundleError("%s: %s" % (MANIFEST_NAME, error)) from None
+        raise BadBundle("%s: %s" % (MANIFEST_NAME, error)) from None
     violations = compile(SCHEMA, assert_formats=True).validate(manifest)
     if violations:
         return manifest if isinstance(manifest, dict) else {}, ["%s: %s" % (MANIFEST_NAME, each) for each in violations]
@@ -136,7 +136,7 @@ def from_file(path: str) -> Dict[str, Any]:
 
 
 def manifest_of(
-    version: str, server: Dict[str, Any], listed: Listed, settings: Settings, given: Mapping[str, Any],
+    version: str, server: Dict[str, Any], listed: ServerListed, settings: Settings, given: Mapping[str, Any],
     file: Mapping[str, Any], generated: List[str],
 ) -> Dict[str, Any]:
     """Return the manifest. What options say (``given``) goes before what the file says, and that before the server.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 
 from ...errors import ConnectFailed, ConnectionLost, PeerError
 from ..output import one_line
-from .archive import BundleError, unpack
-from .manifest import Listed
+from .archive import BadBundle, unpack
+from .manifest import ServerListed
 from .settings import Value, expanded
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def running(
 def listed_by(
     content: Mapping[str, bytes], manifest: Mapping[str, Any], values: Mapping[str, Value],
     authored: Mapping[str, bytes], script: str,
-) -> Listed:
+) -> ServerListed:
     """Return what the server says of itself, started from the bundle's files with nothing else to import."""
     try:
         with running(content, manifest, values, [sys.executable, *_ISOLATED]) as client:
@@ -55,14 +55,14 @@ def listed_by(
                      for tool in _items(client, "tools")]
             prompts, others = static_prompts(client)
     except (ConnectFailed, ConnectionLost) as error:
-        raise BundleError("the server does not start from its bundle: %s%s" % (
+        raise BadBundle("the server does not start from its bundle: %s%s" % (
             error, _hint(str(error), script))) from None
     identity: Dict[str, Optional[str]] = {}
     if info is not None:
         identity = {"name": re.sub(r"[^A-Za-z0-9._-]+", "-", info.name).strip("-."), "version": info.version,
                     "display_name": info.title, "description": info.description, "homepage": info.website_url}
     identity["description"] = identity.get("description") or _first_paragraph(authored[os.path.basename(script)])
-    return Listed({member: value for member, value in identity.items() if value}, tools, prompts, others)
+    return ServerListed({member: value for member, value in identity.items() if value}, tools, prompts, others)
 
 
 def _first_paragraph(source: bytes) -> Optional[str]:

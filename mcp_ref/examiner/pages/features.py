@@ -10,7 +10,7 @@ from ...methods import (
 )
 from ..arguments import invalid
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, refused, scene
-from ..stage import LISTS, Stage
+from ..stage import LISTS, SceneStage
 from .frames import survived
 
 NOBODY = "examiner-no-such-name"
@@ -24,7 +24,7 @@ _CAPABILITY = {method: capability for method, _, capability in LISTS}
        "pagination.stable-cursors", "tools.deterministic-order",
        provokes="tools.input-schema-object cache.hints-tools-list cache.hints-prompts-list cache.hints-resources-list "
        "cache.hints-resource-templates-list cache.scope-same-on-pages")
-def lists(stage: Stage) -> Said:
+def lists(stage: SceneStage) -> Said:
     """Every list that was declared is answered, to its last page, and is the same the second time."""
     found: Dict[str, Verdict] = {}
     for method, member, capability in LISTS:
@@ -45,7 +45,7 @@ def lists(stage: Stage) -> Said:
 
 @scene("other-connection", "tools.list-not-per-connection", "resources.list-not-per-connection",
        "prompts.list-not-per-connection", "stateless.no-connection-affinity")
-def other_connection(stage: Stage) -> Said:
+def other_connection(stage: SceneStage) -> Said:
     """A list is the same on another connection."""
     found: Dict[str, Verdict] = {}
     with stage.fresh() as talk:
@@ -60,7 +60,7 @@ def other_connection(stage: Stage) -> Said:
 
 
 @scene("bad-cursor", "pagination.invalid-cursor-graceful", "pagination.invalid-cursor-32602")
-def bad_cursor(stage: Stage) -> Said:
+def bad_cursor(stage: SceneStage) -> Said:
     """A cursor that was never given is refused with -32602, and the conversation goes on."""
     graceful, codes = [], []  # type: List[Verdict], List[Verdict]
     talk = stage.talk
@@ -76,7 +76,7 @@ def bad_cursor(stage: Stage) -> Said:
 # Tools
 
 @scene("call-tools", provokes="tools.output-schema-conform tools.structured-text-fallback", needs="tools")
-def call_tools(stage: Stage) -> Said:
+def call_tools(stage: SceneStage) -> Said:
     """Tools that only read are called with arguments that fit, for the checker to see their results."""
     for tool, arguments in stage.callable():
         stage.talk.request(CALL_TOOL, {"name": tool["name"], "arguments": arguments})
@@ -84,7 +84,7 @@ def call_tools(stage: Stage) -> Said:
 
 
 @scene("unknown-tool", "tools.validate-inputs", needs="tools")
-def unknown_tool(stage: Stage) -> Said:
+def unknown_tool(stage: SceneStage) -> Said:
     """A tool that there is not is no success."""
     answer = stage.talk.request(CALL_TOOL, {"name": NOBODY, "arguments": {}})
     if answer.result is not None:
@@ -93,7 +93,7 @@ def unknown_tool(stage: Stage) -> Said:
 
 
 @scene("tool-arguments", "tools.validate-inputs", needs="tools")
-def tool_arguments(stage: Stage) -> Said:
+def tool_arguments(stage: SceneStage) -> Said:
     """Arguments that the input schema refuses are no success."""
     found: List[Verdict] = []
     for tool, _ in stage.callable():
@@ -111,7 +111,7 @@ def tool_arguments(stage: Stage) -> Said:
 
 
 @scene("tool-without-name", "tools.validate-inputs", needs="tools")
-def tool_without_name(stage: Stage) -> Said:
+def tool_without_name(stage: SceneStage) -> Said:
     """A call without a name, with a name that is no string, or with arguments that are no object is refused."""
     tools = [tool.get("name") for tool in stage.offered.get("tools", ())][:1]
     cases: List[Dict[str, Any]] = [{"arguments": {}}, {"name": 7, "arguments": {}}]
@@ -128,7 +128,7 @@ def tool_without_name(stage: Stage) -> Said:
 # Resources
 
 @scene("read-resources", provokes="resources.binary-encoded cache.hints-resources-read", needs="resources")
-def read_resources(stage: Stage) -> Said:
+def read_resources(stage: SceneStage) -> Said:
     """Resources of the list are read, for the checker to see them."""
     for resource in stage.some("resources"):
         stage.talk.request(READ_RESOURCE, {"uri": resource.get("uri")})
@@ -137,7 +137,7 @@ def read_resources(stage: Stage) -> Said:
 
 @scene("unknown-resource", "resources.not-found-32002", "resources.not-found-32602", "resources.not-found-not-empty",
        needs="resources")
-def unknown_resource(stage: Stage) -> Said:
+def unknown_resource(stage: SceneStage) -> Said:
     """A resource that there is not is refused with the code of the revision, and never with empty contents."""
     answer = stage.talk.request(READ_RESOURCE, {"uri": _NOWHERE})
     code = stage.revision.resource_not_found_code
@@ -148,7 +148,7 @@ def unknown_resource(stage: Stage) -> Said:
 
 
 @scene("bad-uris", "resources.validate-uris", needs="resources")
-def bad_uris(stage: Stage) -> Said:
+def bad_uris(stage: SceneStage) -> Said:
     """A text that is no URI is not read."""
     found: List[Verdict] = []
     for uri in ("", "::", "no uri at all", 7, None):
@@ -160,7 +160,7 @@ def bad_uris(stage: Stage) -> Said:
 
 
 @scene("path-traversal", "resources.path-traversal", needs="resources")
-def path_traversal(stage: Stage) -> Said:
+def path_traversal(stage: SceneStage) -> Said:
     """A path that leaves the folder of a listed file is not read."""
     files = [str(each.get("uri")) for each in stage.offered.get("resources", ())
              if str(each.get("uri")).startswith("file://")]
@@ -177,7 +177,7 @@ def path_traversal(stage: Stage) -> Said:
 
 
 @scene("subscribe", "lifecycle.base-required", needs="resources", only=lambda revision: revision.handshake)
-def subscribe(stage: Stage) -> Said:
+def subscribe(stage: SceneStage) -> Said:
     """A resource can be subscribed to and unsubscribed from, where that is declared."""
     declared = stage.talk.capabilities.get("resources")
     if not isinstance(declared, dict) or declared.get("subscribe") is not True:
@@ -197,7 +197,7 @@ def _texts(prompt: Dict[str, Any]) -> Dict[str, str]:
 
 
 @scene("get-prompts", provokes="prompts.image-base64 prompts.audio-base64 prompts.embedded-uri", needs="prompts")
-def get_prompts(stage: Stage) -> Said:
+def get_prompts(stage: SceneStage) -> Said:
     """Prompts of the list are got with what they need, for the checker to see them."""
     for prompt in stage.some("prompts"):
         stage.talk.request(GET_PROMPT, {"name": prompt.get("name"), "arguments": _texts(prompt)})
@@ -205,13 +205,13 @@ def get_prompts(stage: Stage) -> Said:
 
 
 @scene("unknown-prompt", "prompts.invalid-name", needs="prompts")
-def unknown_prompt(stage: Stage) -> Said:
+def unknown_prompt(stage: SceneStage) -> Said:
     """A prompt that there is not is refused with -32602."""
     return refused(stage.talk.request(GET_PROMPT, {"name": NOBODY}), INVALID_PARAMS)
 
 
 @scene("prompt-arguments", "prompts.missing-arguments", "prompts.validate-arguments", needs="prompts")
-def prompt_arguments(stage: Stage) -> Said:
+def prompt_arguments(stage: SceneStage) -> Said:
     """A prompt without an argument that it needs is refused with -32602."""
     answers = [stage.talk.request(GET_PROMPT, {"name": prompt.get("name"), "arguments": {}})
                for prompt in stage.some("prompts") if _texts(prompt)]
@@ -223,7 +223,7 @@ def prompt_arguments(stage: Stage) -> Said:
 
 # Completion
 
-def _reference(stage: Stage) -> Tuple[Dict[str, Any], str]:
+def _reference(stage: SceneStage) -> Tuple[Dict[str, Any], str]:
     """Return a reference that can be completed, and the name of an argument. Raises `NotExamined`."""
     for prompt in stage.offered.get("prompts", ()):
         listed = prompt.get("arguments")
@@ -234,7 +234,7 @@ def _reference(stage: Stage) -> Tuple[Dict[str, Any], str]:
 
 @scene("complete", "completion.invalid-prompt", "completion.missing-arguments", "completion.validate-inputs",
        "completion.validate-should", needs="completions")
-def complete(stage: Stage) -> Said:
+def complete(stage: SceneStage) -> Said:
     """Completion is answered; an unknown prompt, a missing argument and a reference of no kind are refused."""
     reference, name = _reference(stage)
     argument = {"name": name, "value": ""}
@@ -249,7 +249,7 @@ def complete(stage: Stage) -> Said:
 
 
 @scene("complete-undeclared", "completion.unsupported-error")
-def complete_undeclared(stage: Stage) -> Said:
+def complete_undeclared(stage: SceneStage) -> Said:
     """Without the capability, completion is refused with -32601."""
     if "completions" in stage.talk.capabilities:
         raise NotExamined("the server declares completions")
@@ -261,7 +261,7 @@ def complete_undeclared(stage: Stage) -> Said:
 
 @scene("log-levels", "logging.invalid-level", "logging.validate-fields", needs="logging",
        only=lambda revision: revision.handshake)
-def log_levels(stage: Stage) -> Said:
+def log_levels(stage: SceneStage) -> Said:
     """Each level can be set; one that there is not is refused with -32602."""
     for level in ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"):
         answer = stage.talk.request(SET_LOG_LEVEL, {"level": level})

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Set, Tuple
 from ...errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from ...methods import CANCELLED, DISCOVER, LIST_TOOLS, PING
 from ..scenes import KEPT, Broken, CannotTell, Said, Verdict, every, refused, scene
-from ..stage import Stage
+from ..stage import SceneStage
 from ..talk import Talk
 from ..wire import as_bytes
 
@@ -23,7 +23,7 @@ _UNREADABLE: Tuple[Tuple[str, bytes], ...] = (
 _IDS: Tuple[Any, ...] = ("examiner", "", "\u00e9\U0001f600\u2028", -7, 0, 2 ** 53 - 1, "1")
 
 
-def ordinary(stage: Stage) -> str:
+def ordinary(stage: SceneStage) -> str:
     """Return the method of a request that every server answers."""
     return DISCOVER if stage.revision.stateless else PING
 
@@ -35,7 +35,7 @@ def survived(talk: Talk, what: str) -> Verdict:
 
 
 @scene("unreadable", "jsonrpc.follow-spec", provokes="jsonrpc.error-code-integer jsonrpc.error-code-message")
-def unreadable(stage: Stage) -> Said:
+def unreadable(stage: SceneStage) -> Said:
     """Bytes that are no message are refused with -32700 or -32600, if answered, and the conversation goes on."""
     found: List[Verdict] = []
     for what, data in _UNREADABLE:
@@ -53,7 +53,7 @@ def unreadable(stage: Stage) -> Said:
 
 
 @scene("other-jsonrpc", "jsonrpc.follow-spec")
-def other_jsonrpc(stage: Stage) -> Said:
+def other_jsonrpc(stage: SceneStage) -> Said:
     """A request that says it is of another version of JSON-RPC gets no result."""
     message = dict(stage.talk.message(ordinary(stage), id=stage.talk.next_id), jsonrpc="1.0")
     answer = stage.talk.say(message, seconds=min(1.0, stage.patience))
@@ -65,14 +65,14 @@ def other_jsonrpc(stage: Stage) -> Said:
 
 @scene("unknown-method", "lifecycle.base-required", "version.base-required",
        provokes="http.method-not-found-404 errors.reserved-range-undefined")
-def unknown_method(stage: Stage) -> Said:
+def unknown_method(stage: SceneStage) -> Said:
     """A request for a method that there is not is refused with -32601, and the conversation goes on."""
     talk = stage.talk
     return every([refused(talk.request(NO_METHOD), METHOD_NOT_FOUND), survived(talk, "an unknown method")])
 
 
 @scene("ids", "jsonrpc.response-same-id", provokes="jsonrpc.error-same-id")
-def ids(stage: Stage) -> Said:
+def ids(stage: SceneStage) -> Said:
     """Ids of both types come back as they were: empty, beyond ASCII, negative, large, digits in a string."""
     found: List[Verdict] = []
     with stage.fresh() as talk:
@@ -85,7 +85,7 @@ def ids(stage: Stage) -> Said:
 
 
 @scene("unknown-notification", provokes="jsonrpc.notification-no-response http.notification-202")
-def unknown_notification(stage: Stage) -> Said:
+def unknown_notification(stage: SceneStage) -> Said:
     """A notification that nobody knows is not answered."""
     talk = stage.talk
     since = 0 if talk.wire.is_web else len(talk.pipe.messages)
@@ -96,7 +96,7 @@ def unknown_notification(stage: Stage) -> Said:
 
 @scene("response-to-nothing", "lifecycle.base-required", provokes="http.notification-202 http.notification-rejected",
        only=lambda revision: revision.peer_requests)
-def response_to_nothing(stage: Stage) -> Said:
+def response_to_nothing(stage: SceneStage) -> Said:
     """A response to a request that the server has not sent does no harm."""
     talk = stage.talk
     talk.say({"jsonrpc": "2.0", "id": "nobody-asked", "result": {}}, seconds=0)
@@ -104,7 +104,7 @@ def response_to_nothing(stage: Stage) -> Said:
 
 
 @scene("batch", "batch.receive", only=lambda revision: revision.batching)
-def batch(stage: Stage) -> Said:
+def batch(stage: SceneStage) -> Said:
     """An array of two requests and a notification gets an answer for each request."""
     with stage.fresh() as talk:
         first, second = talk.next_id, talk.next_id
@@ -141,7 +141,7 @@ def _ids(messages: List[Any]) -> Set[Any]:
 
 @scene("batch-refused", "lifecycle.respect-version", "lifecycle.respect-version-should",
        only=lambda revision: not revision.batching)
-def batch_refused(stage: Stage) -> Said:
+def batch_refused(stage: SceneStage) -> Said:
     """An array of requests is no message of this revision: it gets no results."""
     with stage.fresh() as talk:
         id = talk.next_id
@@ -159,7 +159,7 @@ def batch_refused(stage: Stage) -> Said:
 
 
 @scene("ping", provokes="ping.respond")
-def ping(stage: Stage) -> Said:
+def ping(stage: SceneStage) -> Said:
     """A ping is answered with an empty result."""
     stage.talk.request(PING)
     return None
@@ -173,7 +173,7 @@ _CANCELS: Tuple[Tuple[str, str, Dict[str, Any]], ...] = (
 
 
 @scene("cancel-nothing", "cancel.ignore-unknown", "cancel.ignore-malformed", "cancel.ignore-completed", "cancel.race")
-def cancel_nothing(stage: Stage) -> Said:
+def cancel_nothing(stage: SceneStage) -> Said:
     """Cancelling what is unknown, malformed or answered already is ignored, and the conversation goes on."""
     found: Dict[str, List[Verdict]] = {}
     talk = stage.talk
@@ -189,7 +189,7 @@ def cancel_nothing(stage: Stage) -> Said:
 
 
 @scene("undeclared", "lifecycle.error-capabilities", "version.base-required")
-def undeclared(stage: Stage) -> Said:
+def undeclared(stage: SceneStage) -> Said:
     """A feature that the server has not declared is refused, and the conversation goes on."""
     missing = [(capability, method) for capability, method in (
         ("tools", LIST_TOOLS), ("prompts", "prompts/list"), ("resources", "resources/list"))

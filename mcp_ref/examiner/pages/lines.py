@@ -6,7 +6,7 @@ from typing import Any, Set
 
 from ...methods import DISCOVER, PING
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, every, scene
-from ..stage import Stage
+from ..stage import SceneStage
 from ..wire import as_bytes
 from .frames import ordinary, survived
 
@@ -19,7 +19,7 @@ _ODD_LINES = (b"", b"   ", b"\r")
 
 @scene("line-ends", "transport.deliver", "lifecycle.base-required", wires="pipe",
        provokes="stdio.server-stdout-only-mcp stdio.no-embedded-newlines transport.utf8")
-def line_ends(stage: Stage) -> Said:
+def line_ends(stage: SceneStage) -> Said:
     """Empty lines do no harm, and a line may end with a carriage return, too."""
     talk = stage.talk
     for line in _ODD_LINES:
@@ -31,7 +31,7 @@ def line_ends(stage: Stage) -> Said:
 
 
 @scene("many-at-once", "transport.deliver", "lifecycle.base-required", wires="pipe")
-def many_at_once(stage: Stage) -> Said:
+def many_at_once(stage: SceneStage) -> Said:
     """Of many requests that are sent at once each gets one answer."""
     talk = stage.talk
     wanted: Set[int] = {talk.next_id for _ in range(_MANY)}
@@ -50,7 +50,7 @@ def many_at_once(stage: Stage) -> Said:
 
 
 @scene("large", "transport.deliver", "lifecycle.base-required", wires="pipe")
-def large(stage: Stage) -> Said:
+def large(stage: SceneStage) -> Said:
     """A message of a megabyte is answered, be it by a refusal."""
     with stage.fresh() as talk:
         answer = talk.request(PING if stage.revision.handshake else DISCOVER, meta={"example.com/large": "x" * _LARGE})
@@ -59,7 +59,7 @@ def large(stage: Stage) -> Said:
 
 
 @scene("end-of-input", "stdio.exit-on-eof", wires="pipe")
-def end_of_input(stage: Stage) -> Said:
+def end_of_input(stage: SceneStage) -> Said:
     """A server whose standard input ends exits by itself."""
     with stage.fresh() as talk:
         child: Any = talk.pipe.child

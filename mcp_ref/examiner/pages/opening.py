@@ -5,21 +5,21 @@ from typing import List
 from ...methods import INITIALIZED, PING
 from ...revisions import REVISIONS
 from ..scenes import KEPT, Broken, CannotTell, Said, Verdict, every, scene
-from ..stage import Stage
+from ..stage import SceneStage
 
 _HANDSHAKES = [each.name for each in REVISIONS if each.handshake]
 
 
 @scene("same-version", provokes="version.server-same lifecycle.init-response tools.capability resources.capability "
        "prompts.capability-init")
-def same_version(stage: Stage) -> Said:
+def same_version(stage: SceneStage) -> Said:
     """Another session is opened, for the checker to see: the version that was asked for comes back."""
     with stage.fresh():
         return None
 
 
 @scene("other-version", "version.server-other", "version.server-latest", "lifecycle.error-version-mismatch")
-def other_version(stage: Stage) -> Said:
+def other_version(stage: SceneStage) -> Said:
     """A version that nobody knows is answered with one that the server speaks, the latest."""
     offered: List[str] = []
     for asked in ("1999-01-01", "2030-01-01"):
@@ -39,7 +39,7 @@ def other_version(stage: Stage) -> Said:
 
 
 @scene("ping-first", "ping.respond")
-def ping_first(stage: Stage) -> Said:
+def ping_first(stage: SceneStage) -> Said:
     """A ping before `initialized` is answered, too."""
     with stage.fresh(opened=False) as talk:
         answer = talk.initialize(stage.revision.name)
@@ -52,7 +52,7 @@ def ping_first(stage: Stage) -> Said:
 
 
 @scene("initialize-without-params", "lifecycle.base-required")
-def initialize_without_params(stage: Stage) -> Said:
+def initialize_without_params(stage: SceneStage) -> Said:
     """An `initialize` without what it needs gets no result, and does not stop the server."""
     found: List[Verdict] = []
     for params in ({}, {"protocolVersion": 7, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},

@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 from ...errors import INVALID_PARAMS, UNSUPPORTED_PROTOCOL_VERSION
 from ...methods import CALL_TOOL, DISCOVER, LISTEN, PING, SET_LOG_LEVEL
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, refused, scene
-from ..stage import LISTS, Stage
+from ..stage import LISTS, SceneStage
 from ..talk import CAPABILITIES, INFO, LOG_LEVEL, VERSION
 from ..wire import as_bytes
 from .frames import survived
@@ -15,7 +15,7 @@ from .frames import survived
 
 @scene("discover", "discover.server-must", provokes="cache.hints-discover tools.capability "
        "resources.capability prompts.capability-discover meta.server-info jsonrpc.result-type-required")
-def discover(stage: Stage) -> Said:
+def discover(stage: SceneStage) -> Said:
     """The first request of a connection is `server/discover`, and it is answered."""
     with stage.fresh(opened=False) as talk:
         answer = talk.request(DISCOVER)
@@ -23,7 +23,7 @@ def discover(stage: Stage) -> Said:
 
 
 @scene("first-request", "stateless.no-prior-requests")
-def first_request(stage: Stage) -> Said:
+def first_request(stage: SceneStage) -> Said:
     """Every list is answered as the first request of a connection."""
     found: List[Verdict] = []
     for method, _, capability in LISTS:
@@ -39,7 +39,7 @@ def first_request(stage: Stage) -> Said:
 
 @scene("unknown-version", "version.unsupported-error",
        provokes="http.header-version-unsupported-400 errors.reserved-range-meaning")
-def unknown_version(stage: Stage) -> Said:
+def unknown_version(stage: SceneStage) -> Said:
     """A version that nobody knows is refused with -32022 and the versions that the server speaks."""
     found: List[Verdict] = []
     for version in ("1999-01-01", "2099-01-01"):
@@ -56,7 +56,7 @@ def unknown_version(stage: Stage) -> Said:
 
 
 @scene("missing-meta", "meta.missing-required-rejected", provokes="meta.missing-required-http-400")
-def missing_meta(stage: Stage) -> Said:
+def missing_meta(stage: SceneStage) -> Said:
     """A request without a member of `_meta` that it needs is refused with -32602, and on HTTP with 400."""
     found: List[Verdict] = []
     talk = stage.talk
@@ -73,7 +73,7 @@ def missing_meta(stage: Stage) -> Said:
 
 @scene("odd-meta", "meta.missing-required-rejected", "meta.reserved-no-assumptions",
        only=lambda revision: revision.stateless)
-def odd_meta(stage: Stage) -> Said:
+def odd_meta(stage: SceneStage) -> Said:
     """Members of `_meta` of a wrong type are refused; keys that nobody knows are not."""
     found: List[Verdict] = []
     talk = stage.talk
@@ -91,14 +91,14 @@ def odd_meta(stage: Stage) -> Said:
 
 
 @scene("log-level-meta", "logging.invalid-level-meta", needs="logging")
-def log_level_meta(stage: Stage) -> Said:
+def log_level_meta(stage: SceneStage) -> Said:
     """A level that there is not is refused with -32602."""
     talk = stage.talk
     return refused(talk.say(talk.message(DISCOVER, id=talk.next_id, meta={LOG_LEVEL: "loud"})), INVALID_PARAMS)
 
 
 @scene("removed-methods", "version.base-required", provokes="http.method-not-found-404")
-def removed_methods(stage: Stage) -> Said:
+def removed_methods(stage: SceneStage) -> Said:
     """Methods that this revision has not are refused."""
     found: List[Verdict] = []
     for method, params in ((PING, {}), (SET_LOG_LEVEL, {"level": "debug"}), ("roots/list", {})):
@@ -110,7 +110,7 @@ def removed_methods(stage: Stage) -> Said:
 @scene("listen", "lifecycle.base-required", "version.base-required",
        provokes="subscribe.ack-first subscribe.nothing-before-ack subscribe.id-in-notifications "
        "subscribe.only-requested", only=lambda revision: revision.stateless)
-def listen(stage: Stage) -> Said:
+def listen(stage: SceneStage) -> Said:
     """Listening to each kind of change is acknowledged."""
     declared = stage.talk.capabilities
     kinds: Dict[str, bool] = {"%sListChanged" % name: True for name in ("tools", "prompts", "resources")
@@ -133,7 +133,7 @@ def listen(stage: Stage) -> Said:
 @scene("undeclared-capability", "meta.undeclared-capabilities", "stateless.no-inferred-capabilities",
        provokes="meta.capability-missing-error meta.capability-missing-http-400 mrtr.declared-capabilities-only",
        needs="tools")
-def undeclared_capability(stage: Stage) -> Said:
+def undeclared_capability(stage: SceneStage) -> Said:
     """A tool is not answered with a question whose capability another request has declared, and this one has not."""
     tool, arguments = stage.callable()[0]
     full: Dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}

@@ -5,21 +5,21 @@ from typing import Dict, List, Optional
 
 from ...methods import PING
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
-from ..stage import Stage
+from ..stage import SceneStage
 from ..talk import Talk
-from ..wire import Answer
+from ..wire import Reaction
 from .frames import ordinary
 
 _FOREIGN = ("http://evil.example", "null", "https://attacker.example:8443", "file://")
 _NO_SESSION = "examiner-no-such-session"
 
 
-def post(talk: Talk, stage: Stage, fields: Optional[Dict[str, Optional[str]]] = None) -> Answer:
+def post(talk: Talk, stage: SceneStage, fields: Optional[Dict[str, Optional[str]]] = None) -> Reaction:
     """Send an ordinary request with other header fields, and return the answer."""
     return talk.say(talk.message(ordinary(stage), id=talk.next_id), fields=fields)
 
 
-def must(answer: Answer, *statuses: int) -> Verdict:
+def must(answer: Reaction, *statuses: int) -> Verdict:
     """Return the verdict on a request that has to be refused with one of these statuses."""
     if answer.status is None:
         return CannotTell(str(answer))
@@ -28,7 +28,7 @@ def must(answer: Answer, *statuses: int) -> Verdict:
 
 
 @scene("foreign-origin", "http.origin-validate", "http.origin-403", wires="web")
-def foreign_origin(stage: Stage) -> Said:
+def foreign_origin(stage: SceneStage) -> Said:
     """A request with the origin of another site is refused with 403."""
     answers = [post(stage.talk, stage, {"Origin": origin}) for origin in _FOREIGN]
     reached = [each for each in answers if each.status is not None and each.status < 400]
@@ -37,7 +37,7 @@ def foreign_origin(stage: Stage) -> Said:
 
 
 @scene("foreign-host", "http.origin-validate", wires="web")
-def foreign_host(stage: Stage) -> Said:
+def foreign_host(stage: SceneStage) -> Said:
     """A request to a server of this machine under the name of another one does not reach it, as the page's warning of
     DNS rebinding wants it.
 
@@ -53,14 +53,14 @@ def foreign_host(stage: Stage) -> Said:
 
 
 @scene("content-types", provokes="http.post-response-content-type", wires="web")
-def content_types(stage: Stage) -> Said:
+def content_types(stage: SceneStage) -> Said:
     """An ordinary request is answered as JSON or as a stream of events."""
     post(stage.talk, stage)
     return None
 
 
 @scene("get-stream", "http.endpoint-post-get", "http.get-sse-or-405", wires="web")
-def get_stream(stage: Stage) -> Said:
+def get_stream(stage: SceneStage) -> Said:
     """GET is answered with a stream of events, or with 405."""
     talk = stage.talk
     fields = [(name, value) for name, value in talk.header_fields(None, {"Accept": "text/event-stream"})
@@ -73,7 +73,7 @@ def get_stream(stage: Stage) -> Said:
 
 
 @scene("bad-notification", "http.notification-rejected", wires="web")
-def bad_notification(stage: Stage) -> Said:
+def bad_notification(stage: SceneStage) -> Said:
     """A notification that cannot be accepted is refused by an HTTP status, and never with 202 and nothing done."""
     answer = stage.talk.say(b'{"jsonrpc": "2.0", "method": ')
     return KEPT if answer.status is not None and answer.status >= 400 else Broken("half a notification: %s" % answer)
@@ -81,7 +81,7 @@ def bad_notification(stage: Stage) -> Said:
 
 @scene("session-ids", "http.session-id-unique", provokes="http.session-id-ascii", wires="web",
        only=lambda revision: revision.handshake)
-def session_ids(stage: Stage) -> Said:
+def session_ids(stage: SceneStage) -> Said:
     """Session ids are all different, and long enough that nobody guesses them."""
     ids: List[str] = []
     for _ in range(5):
@@ -95,7 +95,7 @@ def session_ids(stage: Stage) -> Said:
 
 
 @scene("no-session", "http.session-missing-400", wires="web", only=lambda revision: revision.handshake)
-def no_session(stage: Stage) -> Said:
+def no_session(stage: SceneStage) -> Said:
     """A request without the session id is refused with 400, where ids are required."""
     if not stage.talk.session:
         raise NotExamined("the server gives no session id")
@@ -106,7 +106,7 @@ def no_session(stage: Stage) -> Said:
 
 
 @scene("dead-session", "http.session-404", wires="web", only=lambda revision: revision.handshake)
-def dead_session(stage: Stage) -> Said:
+def dead_session(stage: SceneStage) -> Said:
     """After DELETE the session id is refused with 404, as one that never was."""
     with stage.fresh() as talk:
         if not talk.session:
@@ -122,7 +122,7 @@ def dead_session(stage: Stage) -> Said:
 
 
 @scene("unknown-session", "http.session-404", wires="web", only=lambda revision: revision.handshake)
-def unknown_session(stage: Stage) -> Said:
+def unknown_session(stage: SceneStage) -> Said:
     """A session id that was never given is refused with 404."""
     if not stage.talk.session:
         raise NotExamined("the server gives no session id")
@@ -133,14 +133,14 @@ def unknown_session(stage: Stage) -> Said:
 
 
 @scene("version-header", "http.header-version-invalid-400", wires="web")
-def version_header(stage: Stage) -> Said:
+def version_header(stage: SceneStage) -> Said:
     """A version in the header field that nobody knows is refused with 400."""
     return every([must(post(stage.talk, stage, {"MCP-Protocol-Version": version}), 400)
                   for version in ("1999-01-01", "tomorrow")])
 
 
 @scene("no-version-header", "http.header-version-absent-assume", wires="web")
-def no_version_header(stage: Stage) -> Said:
+def no_version_header(stage: SceneStage) -> Said:
     """A request of a session without the version in a header field is taken for one of 2025-03-26, and answered."""
     talk = stage.talk
     answer = talk.say(talk.message(PING, id=talk.next_id), fields={"MCP-Protocol-Version": None})

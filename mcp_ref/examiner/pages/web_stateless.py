@@ -5,8 +5,8 @@ from typing import Dict, List, Optional, Tuple
 from ...errors import HEADER_MISMATCH
 from ...methods import DISCOVER, GET_PROMPT, READ_RESOURCE
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
-from ..stage import Stage
-from ..wire import Answer
+from ..stage import SceneStage
+from ..wire import Reaction
 from .web import must
 
 _WRONG: Tuple[Tuple[str, Dict[str, Optional[str]]], ...] = (
@@ -16,7 +16,7 @@ _WRONG: Tuple[Tuple[str, Dict[str, Optional[str]]], ...] = (
 )
 
 
-def _mismatch(answer: Answer) -> Verdict:
+def _mismatch(answer: Reaction) -> Verdict:
     said = must(answer, 400)
     if said is KEPT and answer.code != HEADER_MISMATCH:
         return Broken("%s, in the place of error %d" % (answer, HEADER_MISMATCH))
@@ -25,7 +25,7 @@ def _mismatch(answer: Answer) -> Verdict:
 
 @scene("header-mismatch", "http.header-version-mismatch-rejected", "http.header-mismatch-rejected",
        "http.header-mismatch-error", wires="web")
-def header_mismatch(stage: Stage) -> Said:
+def header_mismatch(stage: SceneStage) -> Said:
     """A header field that says something else than the body, or is missing, is refused with 400 and -32020."""
     found: Dict[str, List[Verdict]] = {"http.header-mismatch-error": []}
     for id, fields in _WRONG:
@@ -37,7 +37,7 @@ def header_mismatch(stage: Stage) -> Said:
 
 
 @scene("name-header", "http.header-mismatch-rejected", "http.param-server-decodes", wires="web")
-def name_header(stage: Stage) -> Said:
+def name_header(stage: SceneStage) -> Said:
     """`Mcp-Name` is compared with the body after decoding: another name is refused, an encoded one is not."""
     from base64 import b64encode
 
@@ -59,7 +59,7 @@ def name_header(stage: Stage) -> Said:
 
 
 @scene("header-case", "http.header-case-insensitive", wires="web")
-def header_case(stage: Stage) -> Said:
+def header_case(stage: SceneStage) -> Said:
     """The names of header fields may be written in any case."""
     talk = stage.talk
     answer = talk.say(talk.message(DISCOVER, id=talk.next_id), fields={
@@ -69,7 +69,7 @@ def header_case(stage: Stage) -> Said:
 
 
 @scene("no-version", "http.header-version-absent-reject", wires="web")
-def no_version(stage: Stage) -> Said:
+def no_version(stage: SceneStage) -> Said:
     """A request without `MCP-Protocol-Version` is refused with 400, where older clients are not served.
 
     Reading: where they are, a body that says its version is refused as well, since the header field has to repeat it.
@@ -81,7 +81,7 @@ def no_version(stage: Stage) -> Said:
 
 
 @scene("old-fields", "http.session-ignored-modern", "http.resume-ignored-modern", wires="web")
-def old_fields(stage: Stage) -> Said:
+def old_fields(stage: SceneStage) -> Said:
     """`Mcp-Session-Id` and `Last-Event-ID` of older clients are ignored."""
     found: Dict[str, Verdict] = {}
     talk = stage.talk
