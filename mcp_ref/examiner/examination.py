@@ -33,7 +33,9 @@ class ServerFault(NamedTuple):
     """The requirement."""
     evidence: str
     where: str
-    """The scene, and the message or the exchange of the trace, if the checker has found it."""
+    """The message or the exchange of the trace, if the checker has found it; "" if the scene has."""
+    scene: str
+    """The name of the scene in which it was seen first; "" for the opening and the end."""
     key: str
     """The stable id: the same fault has the same one in each examination."""
 
@@ -60,11 +62,19 @@ class Chapter:
         self.faults: List[ServerFault] = []
         self._said: Dict[str, List[Verdict]] = {}
         self._checker = Checker()
+        self._scene = ""
+        self._seen_in: Dict[str, str] = {}
+        """Key of a finding -> the scene in which it was seen first."""
         self._reasons: Dict[str, str] = {}
 
     def feed(self, event: Event) -> None:
         """Take an event of the trace."""
-        self._checker.feed(event)
+        for finding in self._checker.feed(event):
+            self._seen_in.setdefault(finding.key, self._scene)
+
+    def begin(self, scene: str) -> None:
+        """Note that a scene begins; "" for what is in none."""
+        self._scene = scene
 
     def note(self, row: Scene, said: Said) -> None:
         """Take what a scene has said."""
@@ -77,14 +87,14 @@ class Chapter:
             if not isinstance(verdict, (Kept, CannotTell)):
                 for each in verdict if isinstance(verdict, list) else [verdict]:
                     made = each if isinstance(each, Broken) else Broken(str(each))
-                    self._found(id, made.evidence, "scene " + row.name, "%s:%s" % (id, row.name))
+                    self._found(id, made.evidence, "", "%s:%s" % (id, row.name))
 
     def note_end(self, row: Scene, why: str) -> None:
         """Note that the shared conversation has ended in a scene: none of them gives the server a reason."""
-        if why and not any(each.where == "scene " + row.name for each in self.faults):
+        if why and not any(each.scene == row.name for each in self.faults):
             id = "version.base-required" if self.revision.stateless else "lifecycle.base-required"
             self._said.setdefault(id, []).append(why)
-            self._found(id, "the connection ended: %s" % why, "scene " + row.name, "%s:%s" % (id, row.name))
+            self._found(id, "the connection ended: %s" % why, "", "%s:%s" % (id, row.name))
 
     def skipped(self, row: Scene, why: str) -> None:
         """Note why a scene was not played."""
@@ -94,10 +104,11 @@ class Chapter:
 
     def _found(self, id: str, evidence: str, where: str, key: str) -> None:
         if all(each.key != key for each in self.faults):
-            self.faults.append(ServerFault(id, evidence, where, key))
+            self.faults.append(ServerFault(id, evidence, where, self._seen_in.get(key, self._scene), key))
 
-    def finish(self) -> None:
-        """Judge what can only be judged at the end."""
+    def finish(self, wanted: FrozenSet[str] = frozenset()) -> None:
+        """Judge what can only be judged at the end. ``wanted``: the requirements whose faults count; empty: all."""
+        self.begin("")
         self._checker.finish()
         seen: Dict[str, None] = {}
         for finding in self._checker.findings:
@@ -106,7 +117,8 @@ class Chapter:
                     seen[id] = None
                 self._found(finding.rule.id, finding.evidence, _place(finding), finding.key)
         # What the checker has found is the cause of what the scene says of the same requirement.
-        self.faults = [each for each in self.faults if not (each.where.startswith("scene ") and each.id in seen)]
+        self.faults = [each for each in self.faults if (each.where or each.id not in seen) and (
+            not wanted or wanted.intersection((each.id, *(_rules()[each.id].also if each.id in _rules() else ()))))]
 
     def rows(self) -> List[Row]:
         """Return the requirements that bind a server in this revision on this wire, with what came of each."""
@@ -156,9 +168,10 @@ class Examination:
     """The examination of one server.
 
     ``make(trace)``: returns a wire to it, not open yet. ``revisions``: those to examine. ``allowed``: the names of
-    tools that may be called although they do not say that they only read. ``only``: names of scenes, or ids of
-    requirements; empty: all. ``tell``: called with a line about what is done, for people who wait. ``trace``: a
-    function that returns a trace with the given sink, for a trace that has sinks of its own, too.
+    tools that may be called although they do not say that they only read. ``only``: names of scenes, which alone are
+    played, or ids of requirements, whose faults alone count, whatever the scene; empty: all. ``tell``: called with a
+    line about what is done, for people who wait. ``trace``: a function that returns a trace with the given sink, for a
+    trace that has sinks of its own, too.
     """
 
     def __init__(
@@ -169,7 +182,8 @@ class Examination:
         self._make = make
         self._revisions = list(revisions)
         self._allowed: FrozenSet[str] = frozenset(allowed)
-        self._only = frozenset(only)
+        self._scenes = frozenset(only).intersection(load())
+        self._ids = frozenset(only) - self._scenes
         self._patience = patience
         self._tell = tell
         self._header: Optional[Event] = None
@@ -196,7 +210,7 @@ class Examination:
                 self._examine(chapter, stage)
             finally:
                 stage.leave()
-            chapter.finish()
+            chapter.finish(self._ids)
         return self.chapters
 
     def _examine(self, chapter: Chapter, stage: SceneStage) -> None:
@@ -207,9 +221,10 @@ class Examination:
             chapter.refused = str(error)
             return
         rows = [row for row in load().values() if row.plays_in(chapter.revision, chapter.wire) and (
-            not self._only or self._only.intersection((row.name, *row.ids, *row.provokes)))]
+            self._ids or not self._scenes or row.name in self._scenes)]
         for number, row in enumerate(rows, 1):
             self._tell("%s: %d of %d: %s" % (chapter.revision, number, len(rows), row.name))
+            chapter.begin(row.name)
             try:
                 if row.needs and row.needs not in stage.talk.capabilities:
                     raise NotExamined("the server does not declare %s" % row.needs)

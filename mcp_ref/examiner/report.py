@@ -22,6 +22,7 @@ from ..jsontext import dumps
 from ..requirements import Requirement, requirements
 from ..wiretrace.text import plain, shorten
 from .examination import BROKEN, KEPT, NOT_EXAMINED, STATES, UNSURE, WARNED, Chapter
+from .scenes import load
 
 WIDTH = 100
 FORM = 1
@@ -38,6 +39,9 @@ class FaultGroup(NamedTuple):
     """broken or warned."""
     evidence: str
     where: str
+    """The message or the exchange of the trace; "" if the scene has decided."""
+    scene: str
+    """The scene in which it was seen first; "" for the opening and the end."""
     revisions: List[str]
     requirement: Requirement
     known: bool
@@ -65,8 +69,8 @@ class ExaminationReport:
                     continue
                 level = BROKEN if "MUST" in requirement.level else WARNED
                 found[fault.key] = FaultGroup(
-                    fault.id, fault.key, level, fault.evidence, fault.where, [chapter.revision.name], requirement,
-                    fault.key in self._baseline)
+                    fault.id, fault.key, level, fault.evidence, fault.where, fault.scene, [chapter.revision.name],
+                    requirement, fault.key in self._baseline)
         return sorted(found.values(), key=lambda each: (each.level != BROKEN, each.id))
 
     @property
@@ -95,7 +99,10 @@ class ExaminationReport:
         broken, warned = (sum(group.level == level for group in self.groups) for level in (BROKEN, WARNED))
         name = self.server and shorten(plain(self.server), WIDTH - 24) + ": "
         found = ["%s%d broken, %d warned" % (name, broken, warned)]
-        found += ["", "%-12s%s" % ("revision", "".join("%14s" % state for state in STATES))]
+        if not self.examined:
+            found = ["%sno revision is spoken; python3 -m mcp_ref doctor SERVER looks for the cause" % name]
+        found += ["", "requirements, by what came of them (a fault may break several, and one may be broken twice):"]
+        found += ["%-12s%s" % ("revision", "".join("%14s" % state for state in STATES))]
         for chapter in self.chapters:
             name = chapter.revision.name
             if chapter.refused:
@@ -106,10 +113,26 @@ class ExaminationReport:
             found.append("%-12s%s" % (name, "".join("%14d" % counts[state] for state in STATES)))
         for group in self.groups:
             found += ["", *_block(group)]
+        found += self._unplayed()
+        if self.groups:
+            found += ["", "again: examine SERVER --only SCENE; more: explain RULE; the messages: --trace=FILE"]
         if self.compares and self.gone():
             found += ["", "in the baseline, and not found again:"] + ["  " + key for key in self.gone()]
         if whole:
             found += self._left()
+        return found
+
+    def _unplayed(self) -> List[str]:
+        """Return the lines about scenes that were not played, by the reason."""
+        reasons: Dict[str, Dict[str, None]] = {}
+        for chapter in self.chapters:
+            for scene, why in chapter.scenes.items():
+                if why:
+                    reasons.setdefault(why, {})[scene] = None
+        found = ["", "not played:"] if reasons else []
+        for why, scenes in reasons.items():
+            found += wrap("%s (%s)" % (plain(why), ", ".join(scenes)), WIDTH, initial_indent="  ",
+                          subsequent_indent="    ", break_on_hyphens=False)
         return found
 
     def _left(self) -> List[str]:
@@ -128,15 +151,17 @@ class ExaminationReport:
 
 
 def _requirement(id: str, chapter: Chapter) -> Requirement:
-    from ..checker.rules import load
+    from ..checker.rules import load as load_rules
 
     found = requirements().get(id)
-    return (found if found is not None else load()[id].requirement).stated_in(chapter.revision)
+    return (found if found is not None else load_rules()[id].requirement).stated_in(chapter.revision)
 
 
 def _block(group: FaultGroup) -> List[str]:
     title = "%s: %s [%s]%s" % (group.level.upper(), group.id, group.requirement.level, ", known" * group.known)
-    body = [", ".join(group.revisions), "%s: %s" % (group.where, plain(group.evidence)),
+    scene = load().get(group.scene)
+    body = [", ".join(group.revisions), plain(": ".join(filter(None, (group.where, group.evidence)))),
+            "scene %s: %s" % (scene.name, scene.text) if scene is not None else "",
             "[%s]" % group.requirement.citation, group.requirement.url, "id " + group.key]
     found = [title]
     for text in filter(None, body):
@@ -150,7 +175,7 @@ def as_json(report: ExaminationReport) -> Dict[str, Any]:
 
     ``revisions``: by name an object of ``spoken`` (or null and ``why``), ``totals``, ``scenes`` (null or why it was not
     played) and ``requirements`` (state, and what is said of it). ``faults``: ``key``, ``id``, ``level``, ``state``,
-    ``evidence``, ``where``, ``revisions``, ``citation``, ``url``, ``known``. ``gone``: keys of the baseline.
+    ``evidence``, ``where``, ``scene``, ``revisions``, ``citation``, ``url``, ``known``. ``gone``: keys of the baseline.
     """
     return {
         "examination": FORM, "server": report.server or None,
@@ -162,7 +187,8 @@ def as_json(report: ExaminationReport) -> Dict[str, Any]:
                              for row in report.rows[chapter.revision.name]},
         } for chapter in report.chapters},
         "faults": [{"key": group.key, "id": group.id, "level": group.requirement.level, "state": group.level,
-                    "evidence": group.evidence, "where": group.where, "revisions": group.revisions,
+                    "evidence": group.evidence, "where": group.where or None, "scene": group.scene or None,
+                    "revisions": group.revisions,
                     "citation": group.requirement.citation, "url": group.requirement.url or None,
                     "known": group.known} for group in report.groups],
         "gone": report.gone(),
@@ -204,7 +230,7 @@ def as_sarif(report: ExaminationReport) -> str:
              **({"helpUri": row.url} if row.url else {})} for id, row in rules.items()]}},
         "results": [{
             "ruleId": group.id, "level": "error" if group.level == BROKEN else "warning",
-            "message": {"text": "%s: %s" % (group.where, group.evidence)},
+            "message": {"text": ": ".join(filter(None, (group.where, group.evidence)))},
             "partialFingerprints": {"mcp_ref/key": group.key},
             "properties": {"revisions": group.revisions, "server": report.server},
             "locations": [{"logicalLocations": [{"fullyQualifiedName": report.server or "server"}]}],

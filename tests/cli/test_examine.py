@@ -50,7 +50,8 @@ def test_a_fault_has_its_clause_and_an_id(capsys, bad):
     code, said = examine(capsys, bad, *ONLY)
     assert code == 1
     assert "BROKEN: lifecycle.base-required [MUST]" in said.out and "[2025-11-25 basic/index]" in said.out
-    assert "scene unknown-method: error -32000 'no', in the place of -32601" in said.out
+    assert "error -32000 'no', in the place of -32601" in said.out and "scene unknown-method: A request" in said.out
+    assert "again: examine SERVER --only SCENE; more: explain RULE" in said.out
     assert max(map(len, said.out.splitlines())) <= 100
 
 
@@ -88,7 +89,7 @@ def test_a_revision_that_is_not_spoken_says_why(capsys, bad):
 
 
 @pytest.mark.parametrize("words, text", [
-    (["--only", "nothing-like-it"], "--only nothing-like-it: there is no such scene"),
+    (["--only", "unknown-toll"], "--only unknown-toll: there is no such scene, and no such requirement; did you mean"),
     (["--baseline", "/nowhere/to/be/found"], "--baseline /nowhere/to/be/found cannot be read"),
     (["--baseline", __file__], "cannot be read"),
     (["--timeout", "0"], "--timeout must be more than 0 seconds"),
@@ -97,6 +98,29 @@ def test_a_revision_that_is_not_spoken_says_why(capsys, bad):
 def test_wrong_usage_says_what_to_write(capsys, words, text):
     code, said = examine(capsys, GOOD, *words)
     assert code == 2 and text in said.err
+
+
+ANSWERS = """
+    if "method" not in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {}}), flush=True)
+        continue
+"""
+
+
+def test_a_fault_is_found_again_by_its_scene_and_by_its_id(capsys, tmp_path):
+    """The scene in which it shows is about another requirement."""
+    (tmp_path / "loop.py").write_text(BAD.replace("        continue\n", "        continue" + ANSWERS, 1))
+    server = "%s %s" % (quote(sys.executable), tmp_path / "loop.py")
+    for name in ("response-to-nothing", "jsonrpc.response-same-id:6af9c735"):
+        code, said = examine(capsys, server, "--revision", "2025-11-25", "--timeout", "1", "--json", "--only", name)
+        faults = [each for each in json.loads(said.out)["faults"] if each["id"] == "jsonrpc.response-same-id"]
+        assert code == 1 and [each["scene"] for each in faults] == ["response-to-nothing"], name
+
+
+def test_a_report_says_that_no_tool_was_called(capsys):
+    code, said = examine(capsys, GOOD, "--revision", "2025-11-25", "--only", "call-tools")
+    assert code == 0 and "not played:\n  no tool may be called: " in said.out
+    assert "--allow NAME or --all-tools" in said.out
 
 
 def test_a_server_that_cannot_be_started(capsys):

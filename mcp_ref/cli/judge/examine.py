@@ -9,6 +9,7 @@ import json
 import sys
 from typing import Any, Callable, List, Optional
 
+from ...checker.rules import load as load_rules
 from ...examiner import wire_to
 from ...examiner.examination import BROKEN, PATIENCE, WARNED, Examination
 from ...examiner.report import FORM, FORMS, ExaminationReport
@@ -16,6 +17,8 @@ from ...examiner.scenes import load
 from ...examiner.stage import ALL
 from ...examiner.talk import Wire
 from ...limits import DEFAULT
+from ...options import closest
+from ...requirements import requirements
 from ...revisions import REVISIONS, revision
 from ...wiretrace import Trace
 from ..command import Command, Commands
@@ -29,7 +32,7 @@ examples:
   examine https://example.com/mcp --token-env KEY  a server of the web, with a token
   examine mcp.json:git --revision 2025-11-25       an entry of a host's file, one revision
   examine "python3 server.py" --allow add          a tool may be called although it does not say that it only reads
-  examine "python3 server.py" --only unknown-tool  one scene again; or the id of a requirement
+  examine "python3 server.py" --only unknown-tool  one scene again; with an id, the faults against one requirement
   examine "python3 server.py" --json --out known.json
   examine "python3 server.py" --baseline known.json   only faults that are new
 
@@ -46,7 +49,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
                         help="this tool may be called, whatever it does; may be repeated")
     parser.add_argument("--all-tools", action="store_true", help="all tools may be called, whatever they do")
     parser.add_argument("--only", action="append", default=[], metavar="ID",
-                        help="only this scene, or the scenes about this requirement; may be repeated")
+                        help="play only this scene; or, with the id of a requirement or of a fault, tell only of "
+                             "faults against that; may be repeated")
     parser.add_argument("--timeout", type=float, default=PATIENCE, metavar="SECONDS",
                         help="the time to wait for one answer (default: %g)" % PATIENCE)
     parser.add_argument("--format", choices=sorted(FORMS), default="text", help="the form of the report (text)")
@@ -62,6 +66,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _examine(options: Any) -> int:
     if options.list:
         return _list(options)
+    options.only = [name.partition(":")[0] for name in options.only]  # the id of a fault begins with its requirement
     _check_only(options.only)
     if not options.timeout > 0:
         raise UsageError("--timeout must be more than 0 seconds")
@@ -108,12 +113,13 @@ def _progress() -> Callable[[str], Any]:
 
 
 def _check_only(names: List[str]) -> None:
-    scenes = load()
-    known = set(scenes).union(*((*row.ids, *row.provokes) for row in scenes.values()))
+    """Raise `UsageError` for a name that is neither a scene nor a requirement."""
+    known = {*load(), *requirements(), *load_rules()}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError("--only %s: there is no such scene, and no scene is about such a requirement; --list prints "
-                         "them" % unknown[0])
+        meant = closest(unknown[0], known)
+        raise UsageError("--only %s: there is no such scene, and no such requirement%s; --list prints the scenes" % (
+            unknown[0], "; did you mean %s?" % meant if meant else ""))
 
 
 def _baseline(path: Optional[str]) -> Optional[List[str]]:
