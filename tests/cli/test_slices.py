@@ -282,9 +282,10 @@ def ask(row: str, ctx: Context) -> str:
     attempt(row, ctx)
     return row
 
-talk(server, *[tool(row, "ask", row=row) for row in ROWS if row.startswith("ctx.")])
 for row in ROWS:
-    if not row.startswith("ctx."):
+    if row.startswith("ctx."):  # one after the other: a thread may see the module whose import fails in another one
+        talk(server, tool(row, "ask", row=row))
+    else:
         attempt(row)
 print(json.dumps(said))
 '''
