@@ -68,11 +68,14 @@ def refuse(call: Callable[..., Any], unknown: Iterable[str], owner: Any = None) 
     raise TypeError("%s() has no option %r%s%s" % (name, wrong, meant, _listed(name, options)))
 
 
-def closest(word: str, words: Iterable[str]) -> str:
-    """Return the word that another one was probably meant to be; "" if there is none like it."""
+def closest(word: str, words: Iterable[str], likeness: float = 0.6) -> str:
+    """Return the word that another one was probably meant to be; "" if there is none like it.
+
+    ``likeness``: what counts as like it, up to 1; see `difflib.get_close_matches`.
+    """
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, list(words), 1)), "")
+    return next(iter(get_close_matches(word, list(words), 1, likeness)), "")
 
 
 def _parameters(function: Any) -> Tuple[str, ...]:

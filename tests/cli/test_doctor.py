@@ -44,7 +44,9 @@ def wrong_folder(place: Place) -> Words:
 
 PROGRAMS = (
     Broken("command-not-found", lambda place: command("no-such-command", "-x"), "command-not-found",
-           ["no-such-command", "PATH"]),
+           ["no-such-command: not found.", "PATH"]),
+    Broken("script-as-program", lambda place: ["--cwd", os.path.dirname(place.file("server.py", "")), "server.py"],
+           "command-not-found", ["it is a file, not a program", 'Write "python3 server.py".']),
     Broken("path-not-found", lambda place: command("./no/such/server"), "command-not-found", ["./no/such/server"]),
     Broken("not-executable", lambda place: command(place.file("server.sh", "#!/bin/sh\n")), "not-executable",
            ["server.sh", "chmod +x"]),
@@ -454,6 +456,13 @@ def test_a_cause_is_the_end_of_the_text(place: Place, capsys: Any) -> None:
     *before, line, cause, do = out.splitlines()
     assert (code, err, line) == (1, "", "  no config") and "stderr, the last lines:" in before
     assert cause == "cause: The server ends with code 1: no config [exits-with-error]" and do.startswith("do: ")
+
+
+def test_the_path_is_told_once_and_not_whole(capsys: Any) -> None:
+    folders = ["/no/such/folder/%02d" % number for number in range(9)]
+    code, out, _ = here(capsys, "doctor", "--env", "PATH=" + os.pathsep.join(folders), *command("no-such-command"))
+    assert code == 1 and out.count(folders[0]) == 1
+    assert " in PATH=%s and 4 more\n" % os.pathsep.join(folders[:5]) in out
 
 
 SECRET = "hunter2hunter2"

@@ -209,11 +209,14 @@ def test_wrong_usage_is_told_in_a_line(words, told, home, capsys):
 
 
 @pytest.mark.parametrize("server, told", [
+    ("server.py", 'server.py is a file, not a program: write "python3 server.py"'),
     ("no-such-program-anywhere x", "there is no program no-such-program-anywhere"),
     ("https://h.example/mcp", "Claude Desktop takes no URL in its file"),
     ("tcp://127.0.0.1:1", "hosts start a command, or reach a URL"),
 ])
-def test_what_no_host_can_use_is_told_in_a_line(server, told, home, capsys):
+def test_what_no_host_can_use_is_told_in_a_line(server, told, home, capsys, monkeypatch):
+    (home / "server.py").write_text("")
+    monkeypatch.chdir(home)
     code, out, err = here(capsys, "config", server, "--for", "claude-desktop")
     assert code == 2 and told in one_line_of(err)
 

@@ -527,7 +527,7 @@ def test_a_command_is_a_list_or_a_line_as_for_a_shell(as_text: bool) -> None:
     ("no-such-program-at-all --x", "'no-such-program-at-all': not found; looked in the child's PATH: /bin:/usr/bin"),
     (["/no/such/program"], "'/no/such/program': there is no such file; looked at /no/such/program"),
     (["./tool"], "'./tool': there is no such file; looked at "),
-    ([str(CHILDREN / "echo.py")], "it is not executable"),
+    ([str(CHILDREN / "echo.py")], 'it is not executable: write "python3 '),
     ("", "the command is empty"), ([], "the command is empty"), ([""], "the command is empty"),
     ("sh 'unclosed", "No closing quotation"),
 ])
@@ -538,6 +538,32 @@ def test_a_command_that_cannot_be_started_says_where_it_was_looked_for(command: 
     assert words in str(caught.value)
     transport.close()
     assert transport.read() is None and transport.pid is None
+
+
+BELONGS = {"server.py": 'write "python3 server.py"', "x y.js": "write \"node 'x y.js'\"", "units.mcpb": "pack --check"}
+
+
+@pytest.mark.parametrize("name", BELONGS)
+def test_a_file_of_the_folder_that_is_no_program_says_what_to_write(name: str, tmp_path: Any) -> None:
+    (tmp_path / name).write_text("")
+    with pytest.raises(ConnectFailed) as caught:
+        StdioChild([name], cwd=tmp_path).open()
+    assert "%s is a file in %s, not a program: " % (name, tmp_path) in str(caught.value)
+    assert BELONGS[name] in str(caught.value) and "PATH" not in str(caught.value)
+
+
+def test_a_misspelt_program_is_recognised_and_a_long_path_is_cut_between_folders(tmp_path: Any) -> None:
+    make_program(tmp_path / "programs" / "pythonic", "x")
+    folders = [str(tmp_path / "programs"), *("/no/such/folder/%02d" % number for number in range(20))]
+    with pytest.raises(ConnectFailed) as caught:
+        StdioChild(["pyhtonic"], env={"PATH": os.pathsep.join(folders)}).open()
+    text = str(caught.value)
+    quoted, more = text.partition("the child's PATH: ")[2].split(" and ")
+    assert "(did you mean pythonic?)" in text
+    assert quoted.split(":") == folders[:len(quoted.split(":"))] and len(quoted) <= max(100, len(folders[0]))
+    assert more == "%d more" % (len(folders) - len(quoted.split(":")))
+    with pytest.raises(ConnectFailed, match=r"no such file \(did you mean pythonic\?\); looked at"):
+        StdioChild([str(tmp_path / "programs" / "pythonc")]).open()
 
 
 def test_a_folder_that_is_missing_and_a_file_that_is_no_program(tmp_path: Any) -> None:

@@ -27,9 +27,10 @@ _MOST_EVENTS = 2000
 _QUOTED = 300
 """The characters that are quoted of one line."""
 _OWN_WORDS = re.compile(
-    r"^cannot start ('[^']*'|\"[^\"]*\"): |; last stderr lines:.*|[:;] it wants authorization: .*|; use era=.*",
+    r"^cannot start ('[^']*'|\"[^\"]*\"): |; last stderr lines:.*|; looked in the child's PATH: .*"
+    r"|[:;] it wants authorization: .*|; use era=.*",
     re.DOTALL)
-"""The parts of an error that are told in other words: the server's stderr, and advice for Python programs."""
+"""The parts of an error that are told in other words: the server's stderr, the PATH, and advice for Python programs."""
 
 
 class SeenExchange(NamedTuple):

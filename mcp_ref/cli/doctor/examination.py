@@ -68,6 +68,14 @@ def _split(patient: Patient) -> str:
     return "program and arguments: %s" % " | ".join(patient.trace.masker.command(patient.words))
 
 
+def _tried_program(patient: Patient) -> str:
+    from ...transports.lines.missing import shortened
+
+    word = patient.words[0]
+    return "look for %s in %s" % (patient.quote(word), "its folder" if "/" in word else "PATH=%s" % shortened(
+        patient.env.get("PATH", "")))
+
+
 def _find(patient: Patient) -> str:
     from ...transports.lines.process import find_program
 
@@ -159,9 +167,7 @@ def _tried_handshake(patient: Patient) -> str:
 
 STAGES: Tuple[Stage, ...] = (
     Stage(programs.WORDS, (COMMAND,), lambda patient: "take the command apart", _split),
-    Stage(programs.PROGRAM, (COMMAND,), lambda patient: "look for %s in %s" % (
-        patient.quote(patient.words[0]), "its folder" if "/" in patient.words[0] else
-        "PATH=%s" % patient.env.get("PATH", "")), _find),
+    Stage(programs.PROGRAM, (COMMAND,), _tried_program, _find),
     Stage(addresses.ADDRESS, (HTTP, SOCKET), lambda patient: "read %s" % (
         patient.trace.masker.url(patient.target)), _read_address),
     Stage(addresses.PROXY, (HTTP,), lambda patient: "look at HTTPS_PROXY, HTTP_PROXY, NO_PROXY", _find_proxy),

@@ -6,6 +6,7 @@ import shutil
 from typing import Callable, Optional, Tuple
 
 from ...errors import ConnectionLost, RequestTimeout
+from ...transports.lines.missing import instead
 from .causes import LISTS, Symptom
 from .evidence import Finding, Patient
 from .looks import answers_at_the_end
@@ -68,14 +69,15 @@ def _command_not_found(patient: Patient) -> Finding:
         hint = "it is relative to %s: give the absolute path." % folder
         hint = "Look for a mistake in the path." if os.path.isabs(name) else "Look whether it is there; " + hint
         return {"name": name, "said": patient.said_by(patient.error or OSError()), "hint": hint}
+    meant = instead(name, patient.arguments.get("cwd"))
+    if meant:
+        return {"name": name, "said": "it is a file, not a program", "hint": meant[0].upper() + meant[1:] + "."}
     hint = "Give the absolute path of the program (`which %s` in a terminal where it works)," % name
     hint += " for a host may have a shorter PATH than your shell; or pass --env PATH=..."
     if name in _MAKERS:
         hint = "Install %s. If it is installed: " % _MAKERS[name] + hint[0].lower() + hint[1:]
     if name == "python" and shutil.which("python3", path=patient.env.get("PATH")):
         hint = "Write python3, which is there. " + hint
-    if os.path.isfile(os.path.join(patient.arguments.get("cwd") or "", name)):
-        hint = "There is a file of this name in the folder, but a program is looked up in PATH: write ./%s. " % name
     return {"name": name, "said": patient.said_by(patient.error or OSError()), "hint": hint}
 
 

@@ -20,6 +20,7 @@ from ...client.connecting import scheme_of
 from ...host.catalogue import MAX_SERVER_NAME, check_server_name
 from ...host.dialects import ServerEntry, shape
 from ...options import closest
+from ...transports.lines.missing import instead
 from ...transports.lines.process import arguments
 from ..command import Command, Commands, program
 from ..output import DONE, UsageError, note, one_line, say, say_json
@@ -196,7 +197,9 @@ def _absolute(words: List[str], folder: str) -> Tuple[List[str], Dict[str, str]]
     """Return a command with absolute paths, and what it needs in its environment. Raises `UsageError`."""
     found = shutil.which(words[0])
     if found is None:
-        raise UsageError("there is no program %s: no file of that name, and none on the PATH" % one_line(words[0]))
+        meant = instead(words[0], folder)
+        raise UsageError("%s is a file, not a program: %s" % (one_line(words[0]), meant) if meant else
+                         "there is no program %s: no file of that name, and none on the PATH" % one_line(words[0]))
     made, env = [os.path.abspath(found)], {}
     for before, word in zip(words, words[1:]):
         path = os.path.join(folder, word)

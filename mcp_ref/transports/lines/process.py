@@ -21,7 +21,7 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Union
 
 from ...deadline import Deadline
 from ...errors import ConnectFailed
@@ -126,24 +126,17 @@ def _quoted_for_batch(word: str) -> str:
 def find_program(program: str, env: Mapping[str, str], cwd: Optional[str]) -> str:
     """Return the path of a program as the child would find it.
 
-    Raises `ConnectFailed` that says where it was looked for.
+    Raises `ConnectFailed` that says where it was looked for, or what to write instead.
     """
     if os.path.dirname(program):
-        path = os.path.join(cwd or "", program)
-        found = shutil.which(path)
-        if found is None:
-            _not_found(program, "it is not executable" if os.path.isfile(path) else "there is no such file",
-                       "looked at %s" % os.path.abspath(path))
-        return os.path.abspath(found)
-    search = env.get("PATH", os.defpath)
-    found = shutil.which(program, path=search)
+        found = shutil.which(os.path.join(cwd or "", program))
+    else:
+        found = shutil.which(program, path=env.get("PATH", os.defpath))
     if found is None:
-        _not_found(program, "not found", "looked in the child's PATH: %s" % (search or "(empty)"))
+        from .missing import not_found
+
+        raise ConnectFailed("cannot start %r: %s" % (program, not_found(program, env, cwd)))
     return os.path.abspath(found)
-
-
-def _not_found(program: str, problem: str, looked: str) -> NoReturn:
-    raise ConnectFailed("cannot start %r: %s; %s" % (program, problem, looked))
 
 
 # --- The environment --------------------------------------------------------------------------------------------------
