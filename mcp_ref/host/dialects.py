@@ -197,7 +197,7 @@ def shape(where: str, raw: Mapping[str, Any]) -> ServerEntry:
         if not _CHECKS[what][0](value):
             raise ValueError("%s.%s: expected %s" % (where, name, _CHECKS[what][1]))
         values[what] = value
-    needed = _needed(where, values)
+    needed = _needed(where, raw, values)
     notes = tuple(_notes(where, raw, [name for name, _ in said.values()], needed))
     env, headers = values.get("env"), dict(values.get("headers", {}))
     headers.update({name: "${%s}" % variable for name, variable in values.get("env_headers", {}).items()})
@@ -225,7 +225,7 @@ def _with_headers(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(raw, headers=options["headers"], requestOptions=left)
 
 
-def _needed(where: str, values: Mapping[str, Any]) -> str:
+def _needed(where: str, raw: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     """Return the member by which the server is reached: command or url."""
     transport = values.get("transport")
     if transport is None:
@@ -236,7 +236,10 @@ def _needed(where: str, values: Mapping[str, Any]) -> str:
         raise EntryUnusable("%s.type: %.40r is no transport that is known here; these are: %s" % (
             where, transport, ", ".join(_TRANSPORTS)))
     if needed not in values:
-        raise ValueError("%s.%s: expected %s" % (where, needed, _CHECKS[needed][1]))
+        strange = ((name, closest(name, _NAMES["command"] + _NAMES["url"])) for name in map(str, raw)
+                   if name not in _KNOWN | _LABELS | _NOT_DONE.keys())
+        meant = next(("; %s is not known (did you mean %s?)" % pair for pair in strange if pair[1]), "")
+        raise ValueError("%s.%s: expected %s%s" % (where, needed, _CHECKS[needed][1], meant))
     return needed
 
 

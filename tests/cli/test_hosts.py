@@ -64,6 +64,8 @@ def test_an_entry_that_cannot_be_used_is_told_in_a_line(name, words, home, capsy
 
 @pytest.mark.parametrize("text, words", [
     (None, "cannot be read: No such file"), ("{", "not JSON"), ("[]", "needs an object 'mcpServers'"),
+    ('{"servers": {"a": {"comand": "x"}}}', "comand is not known (did you mean command?)"),
+    ('{"servers": {"a": {"name": "x", "ulr": "y"}}}', "ulr is not known (did you mean url?)"),
     ('{"servers": {"a": {"command": 1}}}', "servers.a.command: expected"), ('{"servers": {"a": 1}}', "expected an obj"),
     ('{"servers": {"a": {"command": "x", "args": ["${input:k}"]}}}', "${input:k} asks a person, and there is no term"),
 ])
