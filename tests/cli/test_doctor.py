@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
+import mcp_ref
 from mcp_ref.cli.doctor import addresses, causes, programs
 from mcp_ref.cli.doctor.evidence import Patient
 
@@ -19,6 +20,7 @@ from .broken import (
     program, reply, web,
 )
 
+OURS = os.path.dirname(os.path.dirname(os.path.abspath(mcp_ref.__file__)))
 EXPIRED, TRUSTED = "expired.pem", "localhost.pem"
 HTTP_SSE = web(lambda method, target, fields, asked: reply("405 Method Not Allowed") if method == "POST" else
                reply("200 OK", "event: endpoint\ndata: /messages\n\n", "text/event-stream"))
@@ -42,6 +44,14 @@ def wrong_folder(place: Place) -> Words:
     return ["--cwd", os.sep, *command(*PYTHON, "server.py")]
 
 
+def misspelt(kind: str) -> Any:
+    """The command of a script whose name is misspelt; with an absolute path."""
+    def make(place: Place) -> Words:
+        folder = os.path.dirname(place.file("server.py", ""))
+        return ["--cwd", folder, *command(*PYTHON, os.path.join(folder if kind else "", "sevrer.py"))]
+    return make
+
+
 PROGRAMS = (
     Broken("command-not-found", lambda place: command("no-such-command", "-x"), "command-not-found",
            ["no-such-command: not found.", "PATH"]),
@@ -60,13 +70,18 @@ PROGRAMS = (
     Broken("script-missing", lambda place: command(*PYTHON, "no_such_server.py"), "script-missing",
            ["no_such_server.py"]),
     Broken("wrong-folder", wrong_folder, "script-missing", ["server.py", "absolute"]),
+    Broken("script-misspelt", misspelt(""), "script-missing", ["Did you mean server.py? Give the absolute path"]),
+    Broken("absolute-misspelt", misspelt("absolute"), "script-missing", ["Did you mean server.py? Look for a mistake"]),
+    Broken("ours-missing", lambda place: command(*PYTHON, "-I", "-c", "import mcp_ref"), "import-error",
+           ["Put the folder mcp_ref beside the script (python3 -m mcp_ref vendor FOLDER)", "PYTHONPATH=" + OURS]),
     Broken("no-folder", lambda place: ["--cwd", str(place.folder / "none"), *command(*PYTHON, "server.py")],
            "no-folder", ["none"]),
-    Broken("import-error", program("import no_such_module"), "import-error", ["no_such_module"]),
+    Broken("import-error", program("import no_such_module"), "import-error",
+           ["no_such_module", "Install it for the very interpreter"]),
     Broken("syntax-error", program("\nserve(\n"), "syntax-error", ["SyntaxError", "server.py"]),
     Broken("exits-0", program(""), "exits-at-once", ["code 0"]),
     Broken("exits-1", program("sys.exit('cannot read config.toml')"), "exits-with-error",
-           ["code 1", "cannot read config.toml"]),
+           ["code 1", "cannot read config.toml", "try --inherit-env."]),
     Broken("killed", program("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), "killed", ["SIGKILL"]),
     Broken("variable-missing", program("import os; os.environ['WEATHER_KEY']"), "variable-missing", ["WEATHER_KEY"]),
     Broken("usage", program("import argparse; p = argparse.ArgumentParser(); p.add_argument('folder'); p.parse_args()"),
@@ -415,7 +430,7 @@ TOOLS[:] = [
 ]
 """
 WARNED = (
-    ("print('[INFO] ready', flush=True); serve()", ["stdout-noise"], ["[INFO] ready"]),
+    ("print('[INFO] ready', flush=True); serve()", ["stdout-noise"], ["[INFO] ready", "print to stderr"]),
     ("serve(before=lambda asked: print('got', asked.get('method'), flush=True))", ["stdout-noise"],
      ["got server/discover"]),
     ("serve(before=lambda asked: asked['method'] == 'server/discover' and sys.exit(1))", ["ends-at-probe"],
@@ -456,6 +471,32 @@ def test_a_cause_is_the_end_of_the_text(place: Place, capsys: Any) -> None:
     *before, line, cause, do = out.splitlines()
     assert (code, err, line) == (1, "", "  no config") and "stderr, the last lines:" in before
     assert cause == "cause: The server ends with code 1: no config [exits-with-error]" and do.startswith("do: ")
+
+
+def test_what_a_server_says_at_both_starts_is_shown_once(place: Place, capsys: Any) -> None:
+    text = "for line in ('one', 'two', 'one'): print(line, file=sys.stderr)\nsys.exit(1)"
+    code, out, _ = here(capsys, "doctor", *program(text)(place))
+    assert code == 1 and "stderr, the last lines:\n  one\n  two\n  one\ncause: " in out
+
+
+@pytest.mark.parametrize("said, shown", [
+    ("ab ab", "ab"), ("aa aa", "aa"), ("ab ac", "abac"), ("a aa", "aaa"), ("aa", "aa"),
+])
+def test_what_another_start_says_differently_is_kept(said: str, shown: str) -> None:
+    from mcp_ref.limits import DEFAULT
+    from mcp_ref.wiretrace import Trace
+
+    patient = Patient("x", {}, None, DEFAULT, Trace)
+    for life in said.split():
+        patient.trace.tell("process", "client", {"did": "start", "command": ["x"]})
+        for line in life:
+            patient.trace.tell("stderr", "server", note=line)
+    assert "".join(patient.stderr) == shown
+
+
+def test_advice_does_not_repeat_what_was_done(place: Place, capsys: Any) -> None:
+    _, found, _ = examined(capsys, "--inherit-env", *program("sys.exit(1)")(place))
+    assert found["cause"]["id"] == "exits-with-error" and "--inherit-env" not in found["cause"]["advice"]
 
 
 def test_the_path_is_told_once_and_not_whole(capsys: Any) -> None:

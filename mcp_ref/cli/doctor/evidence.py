@@ -122,11 +122,13 @@ class Patient:
 
     @property
     def stderr(self) -> List[str]:
-        """The lines that the process wrote on its standard error in all of its lives.
+        """The lines that the process wrote on its standard error in all of its lives; what each of them said, once.
 
         They are read by a thread of their own, so a line may be told before the start of the process that wrote it.
         """
-        return [event.text for event in self.events if event.kind == STDERR]
+        lines = [event.text for event in self.events if event.kind == STDERR]
+        once = lines[:len(lines) // len(self.lives)]
+        return once if lines == once * len(self.lives) else lines
 
     @property
     def exit_code(self) -> Optional[int]:

@@ -8,6 +8,7 @@ from ...wiretrace import FINDING, MESSAGE, PROCESS, SERVER
 from ..output import one_line
 from ..use.servers import LISTS, found_items
 from .evidence import COMMAND, HTTP, Patient
+from .programs import TO_STDERR
 
 SLOW = 5.0
 """The seconds of a start that are worth a warning: hosts have little patience, some start servers when they start."""
@@ -70,8 +71,8 @@ def warnings_of(patient: Patient) -> List[Warned]:
 
 def _noise(patient: Patient) -> Iterator[str]:
     if patient.noise:
-        yield ("%d lines on stdout are no messages, and some hosts end the connection at that; the first: %s"
-               % (len(patient.noise), patient.quote(patient.noise[0])))
+        yield ("%d lines on stdout are no messages, and some hosts end the connection at that; the first: %s. %s"
+               % (len(patient.noise), patient.quote(patient.noise[0]), TO_STDERR))
 
 
 def _slow(patient: Patient) -> Iterator[str]:

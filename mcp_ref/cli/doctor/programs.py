@@ -6,7 +6,8 @@ import shutil
 from typing import Callable, Optional, Tuple
 
 from ...errors import ConnectionLost, RequestTimeout
-from ...transports.lines.missing import instead
+from ...transports.lines.missing import instead, like_file
+from ..command import program
 from .causes import LISTS, Symptom
 from .evidence import Finding, Patient
 from .looks import answers_at_the_end
@@ -17,6 +18,9 @@ _ADDRESS = re.compile(r"(?:\w+://.+|[\w.-]+:\d{1,5}(?:/.*)?)\Z")
 _MAKERS = {"npx": "Node.js", "node": "Node.js", "npm": "Node.js", "uvx": "uv", "uv": "uv", "docker": "Docker",
            "deno": "Deno", "bunx": "Bun", "pipx": "pipx"}
 """Programs that start servers -> what brings them."""
+_OURS = __name__.partition(".")[0]
+_HOME = os.path.abspath(__file__).rpartition(os.sep + os.path.join(*__name__.split(".")))[0]
+"""The name of this package, and the folder or archive that it is in."""
 
 
 # Before the start
@@ -149,6 +153,29 @@ def _stderr(
     return seen
 
 
+def _script_missing(patient: Patient) -> Finding:
+    found = _stderr(_NO_SCRIPT)(patient)
+    if found is None:
+        return None
+    like = like_file(os.path.join(found["folder"], found["what"]))
+    hint = "Look for a mistake in the path." if os.path.isabs(found["what"]) and found["what"] in patient.words else (
+        "Give the absolute path of the script: hosts start servers in a folder of their own. Or set --cwd.")
+    return dict(found, hint="Did you mean %s? %s" % (patient.quote(like), hint) if like else hint)
+
+
+def _import_error(patient: Patient) -> Finding:
+    found = _stderr(_NO_MODULE)(patient)
+    if found is None:
+        return None
+    if re.search(r"(?:^|')%s'?$" % _OURS, found["what"]):
+        hint = "Put the folder %s beside the script (%s vendor FOLDER), or pass --env PYTHONPATH=%s (in a " \
+               "configuration file: env)." % (_OURS, program(), _HOME)
+    else:
+        hint = "Install it for the very interpreter that starts the server (%s), or start it by that of the virtual " \
+               "environment in which it is installed, by absolute path." % found["python"]
+    return dict(found, hint=hint)
+
+
 def _syntax_error(patient: Patient) -> Finding:
     found = _stderr(_SYNTAX)(patient)
     if found is None:
@@ -193,7 +220,9 @@ def _exits_with_error(patient: Patient) -> Finding:
     if not _ended(patient) or patient.exit_code == 0:
         return None
     last = _last_line(patient) if patient.stderr or not patient.noise else patient.quote(patient.noise[-1])
-    return {"code": patient.exit_code, "last": last}
+    more = "" if patient.arguments.get("inherit_env") else (
+        " If it works by hand, it may miss an environment variable: try --inherit-env.")
+    return {"code": patient.exit_code, "last": last, "more": more}
 
 
 # What it wrote on stdout
@@ -263,9 +292,8 @@ def _stdout_closed(patient: Patient) -> Finding:
     return {"said": patient.said_by(patient.error)} if is_it and patient.error else None
 
 
-_BY_HAND = "Run the command by hand in the same folder to see the whole message."
-_TO_STDERR = ("On stdio only messages may go to stdout: print to stderr (Python: print(..., file=sys.stderr) or "
-              "logging; JavaScript: console.error), and silence what libraries print.")
+TO_STDERR = ("On stdio only messages may go to stdout: print to stderr (Python: print(..., file=sys.stderr) or "
+             "logging; JavaScript: console.error), and silence what libraries print.")
 
 TABLE: Tuple[Symptom, ...] = (
     Symptom("bad-command-line", _bad_command_line,
@@ -295,16 +323,15 @@ TABLE: Tuple[Symptom, ...] = (
             "{path} is there, but the system cannot run it: {said}.",
             "Look whether it is for this system and processor; a script needs #! in its first line."),
 
-    Symptom("script-missing", _stderr(_NO_SCRIPT),
+    Symptom("script-missing", _script_missing,
             "The interpreter runs, but the script {what} is not there (the folder is {folder}).",
-            "Give the absolute path of the script: hosts start servers in a folder of their own. Or set --cwd."),
+            "{hint}"),
     Symptom("syntax-error", _syntax_error,
             "The server's source is wrong: {what}{place}.",
             "Correct it; or start it by a newer interpreter than {python}, if that syntax is newer than it."),
-    Symptom("import-error", _stderr(_NO_MODULE),
+    Symptom("import-error", _import_error,
             "The server needs a module that its interpreter does not have: {what}.",
-            "Install it for the very interpreter that starts the server ({python}), or start it by that of the "
-            "virtual environment in which it is installed, by absolute path."),
+            "{hint}"),
     Symptom("package-not-found", _stderr(_NO_PACKAGE),
             "The package of the server does not exist: {what}.",
             "Look for a mistake in the name of the package."),
@@ -352,10 +379,10 @@ TABLE: Tuple[Symptom, ...] = (
             "Write messages by a JSON library (json.dumps, JSON.stringify), never by printing an object."),
     Symptom("exits-with-error", _exits_with_error,
             "The server ends with code {code}: {last}",
-            _BY_HAND),
+            "Run the command by hand in the same folder to see the whole message.{more}"),
     Symptom("stdout-not-protocol", _noise("", also_ended=True),
             "The server writes to stdout what is no message of the protocol, and answers nothing: {line}",
-            _TO_STDERR),
+            TO_STDERR),
     Symptom("exits-at-once", _exits_at_once,
             "The server ends at once with code 0, as if all were done. The last that it wrote on stderr: {last}",
             "Look whether its source starts the server at its end (server.run()), and whether its arguments make it "

@@ -22,7 +22,8 @@ def not_found(program: str, env: Mapping[str, str], cwd: Optional[str]) -> str:
     path = os.path.join(cwd or "", program)
     meant = instead(program, cwd)
     if os.path.dirname(program):
-        problem = "it is not executable" if os.path.isfile(path) else "there is no such file" + like_file(path)
+        problem = "it is not executable" if os.path.isfile(path) else "there is no such file" + (
+            did_you_mean(like_file(path)))
         return "%s%s; looked at %s" % (problem, ": " + meant if meant else "", os.path.abspath(path))
     if meant:
         return "%s is a file %s, not a program: %s" % (program, "in %s" % cwd if cwd else "here", meant)
@@ -58,8 +59,8 @@ def shortened(search: str) -> str:
 
 
 def like_file(path: str) -> str:
-    """Return a question for the file of a similar name in the same folder; "" if there is none."""
-    return did_you_mean(closest(os.path.basename(path), _names(os.path.dirname(path) or os.curdir)))
+    """Return the name of the file in the same folder that was probably meant; "" if there is none."""
+    return closest(os.path.basename(path), _names(os.path.dirname(path) or os.curdir))
 
 
 def did_you_mean(close: str) -> str:
