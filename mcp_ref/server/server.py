@@ -509,15 +509,19 @@ class Server(Registration):
 
     # Observing
 
-    def around(self, function: "Hooking") -> "Hooking":
+    @spelt
+    def around(self, function: "Hooking" = None) -> "Hooking":  # type: ignore[assignment]
         """Have a function called around every request, ``function(method, params, principal, proceed)``; a decorator.
 
-        See `mcp_ref.server.registry.around`. Raises `LocalProtocolError` once a request has been answered.
+        See `mcp_ref.server.registry.around`. Raises `LocalProtocolError` once a request has been answered, TypeError
+        for what is no plain function of these four.
         """
+        from .registry.around import checked
+
         if self._tallies:
             raise LocalProtocolError("%s has answered requests already: register hooks before it serves"
                                      % self.identity[0])
-        self._hooks.append(function)
+        self._hooks.append(checked(function))
         return function
 
     def statistics(self) -> Dict[str, Any]:

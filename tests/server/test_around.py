@@ -158,6 +158,45 @@ def test_hooks_are_registered_before_the_server_serves():
             server.around(lambda method, params, principal, proceed: proceed())
 
 
+class Hooks:
+    def hook(self, method, params, principal, proceed):
+        return proceed()
+
+
+async def waits(method, params, principal, proceed):
+    return proceed()
+
+
+@pytest.mark.parametrize("hook, words", [
+    (lambda method, params, proceed: proceed(), "<lambda>(method, params, proceed) cannot be a hook: it is called with"
+     " (method, params, principal, proceed); too many positional arguments"),
+    (lambda method, params, principal, proceed, more: proceed(), "missing a required argument: 'more'"),
+    (waits, "waits is asynchronous; handlers are plain functions, each call in a thread of its own. For what is"
+            " asynchronous: def waits(...): return asyncio.run(the_coroutine(...))"),
+    (Hooks.hook, "Hooks.hook is a method without its object"),
+    ("timed", "got 'timed': write @server.around without parentheses"),
+])
+def test_what_is_no_hook_is_refused_at_registration(hook, words):
+    with pytest.raises(TypeError) as caught:
+        served().around(hook)
+    assert words in str(caught.value)
+
+
+def test_parentheses_behind_around_are_told_to_be_left_out():
+    with pytest.raises(TypeError, match="write @server.around without parentheses"):
+        served().around()
+
+
+@pytest.mark.parametrize("hook", [
+    Hooks().hook, lambda *given: given[3](), lambda method, params, who, go_on, extra=1: go_on(), access_log,
+])
+def test_hooks_of_any_form_are_called(hook):
+    server = served()
+    assert server.around(hook) is hook
+    with connect(server) as client:
+        assert client.call_tool("echo", {"text": "x"}).text == "x"
+
+
 def test_a_question_of_2026_07_28_is_a_result_that_passes():
     server, seen = served(), []
 

@@ -27,7 +27,8 @@ the end of `subscriptions/listen` and of     they are answered later: ``proceed`
 ===========================================  ==========================================================================
 
 `initialize`, `server/discover` and `ping` are answered on the thread that reads, so hooks have to return soon there.
-`mcp_ref.server.current` gives the `Context` of the request. Hooks are registered before the server serves.
+`mcp_ref.server.current` gives the `Context` of the request. Hooks are registered before the server serves. They are
+plain functions with these four parameters; anything else is refused at registration.
 """
 
 import json
@@ -39,11 +40,35 @@ from ...diagnostics.packagelog import get_logger
 from ...errors import RequestCancelled
 from ...jsonrpc import Encoded, shown
 from ...peer.context import HANDLED, Context, Route
+from ..hints.members import SignatureError
+from ..hints.signature import function_parts
 
 Hook = Callable[[str, Dict[str, Any], Any, Callable[..., Any]], Any]
 NAMING = ("name", "uri", "taskId")
 """The members of params that say what a request is about."""
 ACCESS = get_logger(__name__.partition(".server.")[0] + ".access")
+
+
+def checked(hook: Hook) -> Hook:
+    """Return the hook. Raises `SignatureError`, a TypeError, for what cannot be called with the four arguments."""
+    if not callable(hook):
+        raise SignatureError("around takes a function(method, params, principal, proceed), got %.80r: write"
+                             " @server.around without parentheses, or server.around(function)" % (hook,))
+    try:
+        function_parts(hook, _name_of(hook), True)
+    except SignatureError as error:
+        if "parameters are unknown" in str(error):
+            return hook  # as those of some builtins
+        raise
+    import inspect
+
+    signature = inspect.signature(hook)
+    try:
+        signature.bind("ping", {}, None, hook)
+    except TypeError as error:
+        raise SignatureError("%s%s cannot be a hook: it is called with (method, params, principal, proceed); %s" % (
+            _name_of(hook), signature, error)) from None
+    return hook
 
 
 def wrapped(method: str, route: Route, hooks: Sequence[Hook]) -> Route:
