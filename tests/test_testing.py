@@ -3,10 +3,12 @@ import re
 
 import pytest
 
-from mcp_ref import Server
+from mcp_ref import Server, connect
 from mcp_ref.errors import LocalProtocolError
 from mcp_ref.revisions import REVISIONS
 from mcp_ref.testing import connected, each_revision
+from tests.meta.facts import PACKAGE
+from tests.meta.test_docstring_examples import blocks_of
 
 server = Server("tested", "1")
 NAMES = [revision.name for revision in REVISIONS]
@@ -74,6 +76,23 @@ def test_only_the_revisions_of_the_server():
 def test_the_revision_is_not_for_the_caller_to_choose(option):
     with pytest.raises(LocalProtocolError, match="leave out"):
         each_revision(server, **{option: "2025-06-18"})
+
+
+def test_the_example_with_members_for_some_clients_holds():
+    block = next(block for block in blocks_of(PACKAGE / "testing" / "__init__.py") if "authenticate=" in block.code)
+    own = Server("own")
+    own.tool(add)
+    names = {"server": own, "connect": connect}
+    with pytest.raises(AssertionError):
+        exec(block.code, names)
+
+    @own.tool(visible=lambda principal: principal == "ada")
+    def close_all() -> str:
+        return "closed"
+
+    exec(block.code, names)
+    with connected(own) as client:
+        assert [tool.name for tool in client.tools()] == ["add"]
 
 
 def test_one_client_at_a_time():

@@ -14,6 +14,13 @@
         with connecting as client:
             assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
 
+In memory the principal is None, and nobody is asked who they are. Members with ``visible=`` are tested over HTTP, on a
+port that the system chooses, with a function that names the client::
+
+    with server.listen("http://127.0.0.1:0/mcp", authenticate=lambda headers: headers.get("x-user")) as listener:
+        with connect(listener.address, headers={"X-User": "ada"}) as client:
+            assert [tool.name for tool in client.tools()] == ["add", "close_all"]   # close_all: visible=is_ada
+
 There is no process and no socket, so a test takes milliseconds, and a debugger stops in the handlers. When the body of
 ``with`` raises, everything that was sent stands on standard error, which pytest shows with the failure;
 secrets are masked. A judge that cites the specification, for tests of a client or a server of another library, is
