@@ -143,6 +143,19 @@ def test_pages_have_code_and_each_block_says_its_language() -> None:
     assert {page for page, block in ALL if block.runs} >= {"README.md", "servers.md", "clients.md"}
 
 
+def test_the_first_commands_need_the_folder_that_readme_says_and_nothing_else(tmp_path: pathlib.Path) -> None:
+    text = README.read_text(encoding="utf-8")
+    said = "Commands run in the folder that has `mcp_ref/`. With the code above in `server.py` there:\n\n```sh\n"
+    block = text.partition(said)[2].partition("```")[0]
+    assert block.count("python3 -m mcp_ref") == 2
+    (tmp_path / "mcp_ref").symlink_to(ROOT / "mcp_ref")
+    (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
+    path = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
+    done = subprocess.run(["sh", "-euc", block], cwd=str(tmp_path), env={"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
+
+
 def test_readme_is_short_and_every_line_fits_a_screen() -> None:
     size = len(README.read_bytes())
     assert size <= MOST_BYTES, "README.md has %d bytes: a longer text belongs into a page of examples/" % size
