@@ -52,7 +52,6 @@ def steady(text: str, folder: str) -> str:
     """A text without what differs from run to run, fit for a cell of a table."""
     for path, word in ((folder, "FOLDER"), (ROOT, "ROOT"), (PYTHON[0], "python3")):
         text = text.replace(path, word)
-    text = re.sub(r"(the child's PATH: )\S+", r"\1...", text)
     text = re.sub(r"(127\.0\.0\.[12]|localhost):(?!99999|1080|8000)\d{4,5}\b", r"\1:PORT", text)
     text = re.sub(r"\bs-\d{9,}", "s-ID", re.sub(r"\b\d+\.\d+ s\b", "N s", text))
     return " ".join(text.split()).replace("|", "\\|")
