@@ -20,7 +20,7 @@
     python3 -m mcp_ref examine SERVER                  put a server through all revisions, and say what it breaks
     python3 -m mcp_ref ladder FILE                     draw a recorded session, with what breaks a rule at its message
     python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
-    python3 -m mcp_ref bundle FILE -o one.py           make one file of a program and what it needs of this package
+    python3 -m mcp_ref bundle FILE -o one.py           make one file of a source file and what it needs of this package
     python3 -m mcp_ref vendor FOLDER                   copy this package into a program; --update merges a newer version
     python3 -m mcp_ref pack SERVER.py -o X.mcpb        make a bundle of a server, which hosts install with one click
 
@@ -71,7 +71,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "examine": (".judge.examine", "put a server through every revision it speaks, and say which clauses it keeps"),
     "ladder": (".judge.ladder", "draw a recorded session, with what breaks a rule at its message"),
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
-    "bundle": (".copying.bundle", "make one file of a program and the part of this package that it needs"),
+    "bundle": (".copying.bundle", "make one file of a program of one source file and what it needs of this package"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),
     "pack": (".packing.pack", "make a bundle of a server that hosts install with one click, or check one"),
 }

@@ -375,7 +375,8 @@ REFUSED = [
     (None, [], 2, "there is no file"), ("def f(:\n", [], 1, "p.py:1 is no Python"),
     ("\n\nreturn 1", [], 1, "p.py:3 is no"), ("x = '\0'", [], 1, "is no Python"),
     ("# coding: nothing\n", [], 1, "is no Python"), ("(" * 5000, [], 1, "is no Python"),
-    ("import os\n", [], 2, "imports nothing of mcp_ref"), ("from mcp_ref import Sever", [], 1, "did you mean Server?"),
+    ("import os\n", [], 2, "imports nothing of mcp_ref, so it runs without a bundle"),
+    ("from mcp_ref import Sever", [], 1, "did you mean Server?"),
     ("\nimport mcp_ref.servr\n", [], 1, "p.py:2 imports servr"), ("from . import x", [], 1, "has a relative import"),
     ("from mcp_ref import Server", ["--with", "clinet"], 2, "--with: there is no clinet"),
     ("from mcp_ref import Server", ["--with", "client", "--all"], 2, "exclude each other"),
@@ -434,6 +435,20 @@ def test_imports_that_are_not_in_it_are_listed(tmp_path, capsys):
     assert "stands beside the program" in warnings[0] and "has to be installed" in warnings[1]
 
 
+def test_a_program_whose_neighbour_alone_imports_the_package_is_told_what_to_do(tmp_path, capsys):
+    (tmp_path / "units.py").write_text(STDIO)
+    (tmp_path / "app.py").write_text("import json\nfrom units import server\nserver.run()\n")
+    code, out, err = here(capsys, "bundle", str(tmp_path / "app.py"), "-o", str(tmp_path / "one.py"))
+    said = one_line_of(err)
+    assert (code, out) == (2, "") and "app.py itself imports nothing" in said and "runs without" not in said
+    assert "beside it (units)" in said and all(way in said for way in ("one file", "vendor", "pack --include"))
+    code, out, err = here(capsys, "bundle", str(tmp_path / "app.py"), "-o", str(tmp_path / "one.py"),
+                          "--with", "stdio-server")
+    assert code == 0 and "(parts: stdio-server)" in out and "imports units, which stands beside" in err
+
+
 def test_help_has_examples_and_says_where_the_modules_are(capsys):
     code, out, err = here(capsys, "bundle", "--help")
     assert code == 0 and "bundle server.py -o one.py" in out and "--with" in out
+    said = " ".join(out.split())
+    assert "program of one source file" in said and "modules beside it are not put in" in said

@@ -1,6 +1,6 @@
-"""The command `bundle`: make one Python file of a program and the modules of this package that it needs.
+"""The command `bundle`: make one Python file of a program of one source file and the modules of this package it needs.
 
-``bundle server.py -o one.py`` reads which names of the package the program imports, and puts the sources of the modules
+``bundle server.py -o one.py`` reads which names of the package that file imports, and puts the sources of the modules
 behind them into ``one.py``, below a banner each, and the program below them. ``python3 one.py`` and ``import one`` do
 what they do with the program, on CPython 3.8 and later, where nothing else is installed. The same program and the same
 version of the package make the same bytes.
@@ -12,8 +12,9 @@ import`` goes to the top of the file.
 
 A program with a server gets what every server for pipes needs, and each of the PARTS of `parts` of which it has a word:
 `run_http` brings HTTP, ``tasks`` brings tasks.
-Other modules that the program imports are not in the file; a warning lists them. Two bundles of one version may be
-imported into one process; of two versions the second raises ImportError.
+Other modules that the program imports are not in the file, those beside it neither; a warning lists them. A program of
+several files goes as a folder (`vendor` puts the package into it), or into an MCP bundle (``pack --include``).
+Two bundles of one version may be imported into one process; of two versions the second raises ImportError.
 """
 
 import argparse
@@ -74,8 +75,7 @@ def _bundle(options: Any) -> int:
         raise UsageError("--with and --all exclude each other")
     only = [] if options.all else sorted({*needed(source), *extra})
     if not only and not options.all:
-        raise UsageError("%s imports nothing of %s, so it runs without a bundle; --with PART,... or --all puts parts "
-                         "of the package in all the same" % (source.name, parts.package_name()))
+        raise UsageError(_nothing_of_it(source))
     texts = _texts(only)
     data = bundle(source, texts).encode("utf-8")
     _write(target, data, os.stat(source.path).st_mode & 0o777)
@@ -87,7 +87,7 @@ def _bundle(options: Any) -> int:
         say_json({"target": target, "version": __version__, "only": only, "modules": modules, "bytes": len(data),
                   "warnings": others})
     else:
-        say("%s: %s and %d modules of mcp_ref %s (%s), %d KB" % (
+        say("%s: %s and %d modules of mcp_ref %s (parts: %s), %d KB" % (
             options.output, source.name, modules, __version__, ", ".join(only) or "all", len(data) >> 10))
     return DONE
 
@@ -200,16 +200,37 @@ def _sliced(found: Set[str], words: Set[str]) -> Set[str]:
     return found
 
 
-def _others(source: Program) -> Iterator[str]:
-    """Yield what the bundle does not have and the program seems to need: modules, and its place among other files."""
+def _nothing_of_it(source: Program) -> str:
+    """Return what is wrong with a program that does not import the package itself."""
+    said = "%s itself imports nothing of %s" % (source.name, parts.package_name())
+    beside = ", ".join(name for name in sorted(_other_modules(source)) if _is_beside(source, name))
+    if not beside:
+        return said + ", so it runs without a bundle; --with PART,... or --all puts parts of the package in anyway"
+    return ("%s, and only that file of the program goes in, not the modules beside it (%s): make it one file; or take "
+            "vendor for a folder with the package, or pack --include for hosts; or name parts by --with PART,..., and "
+            "keep those modules beside the bundle" % (said, beside))
+
+
+def _other_modules(source: Program) -> Dict[str, int]:
+    """Return the modules and packages that a program imports, without this one, each with its first line."""
     lines: Dict[str, int] = {}
     for node in _nodes(source.tree):
         for name, _ in _imported(node):
             lines.setdefault(name.split(".")[0], getattr(node, "lineno", 0))
     lines.pop(parts.package_name().split(".")[0], None)
-    folder = os.path.dirname(os.path.abspath(source.path))
+    return lines
+
+
+def _is_beside(source: Program, name: str) -> bool:
+    place = os.path.join(os.path.dirname(os.path.abspath(source.path)), name)
+    return os.path.exists(place + ".py") or os.path.isdir(place)
+
+
+def _others(source: Program) -> Iterator[str]:
+    """Yield what the bundle does not have and the program seems to need: modules, and its place among other files."""
+    lines = _other_modules(source)
     for name in sorted(lines):
-        if os.path.exists(os.path.join(folder, name + ".py")) or os.path.isdir(os.path.join(folder, name)):
+        if _is_beside(source, name):
             yield ("line %d imports %s, which stands beside the program and is not in the bundle: put it beside the "
                    "bundle; --with adds what it needs of the package" % (lines[name], name))
         elif not _is_standard(name):
@@ -357,7 +378,8 @@ _EXAMPLES = """examples:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    parser.add_argument("program", metavar="FILE", help="the program, such as server.py")
+    parser.add_argument("program", metavar="FILE", help="the program, one source file such as server.py; "
+                        "modules beside it are not put in (for those: pack --include, or vendor)")
     parser.add_argument("-o", "--output", metavar="FILE", required=True,
                         help="where the bundle goes; one that is there is replaced unless somebody changed it")
     parser.add_argument("--with", dest="extra", action="append", default=[], metavar="PART,...",
