@@ -186,6 +186,37 @@ def test_paths_become_absolute_and_a_module_of_the_folder_is_found(home, capsys)
     assert "env" not in json.loads(out)["mcpServers"]["json"]
 
 
+@pytest.mark.parametrize("words, missing", [
+    ([ECHO[0], "nosuch.py"], "nosuch.py"), ([ECHO[0], "-u", "/no/such.py", "x.py"], "/no/such.py"),
+    (["node", "dist/index.js"], "dist/index.js"), (["uv", "run", "nosuch.py"], "nosuch.py"),
+    ([ECHO[0], "server.py", "out.py"], None), ([ECHO[0], "-m", "x", "out.py"], None),
+    ([ECHO[0], "-c", "1", "a.py"], None),
+    (["npx", "-y", "chart.js"], None), (["docker", "run", "image", "python", "in.py"], None),
+    (["uv", "--directory", "/x", "run", "s.py"], None), ([ECHO[0], "${workspaceFolder}/s.py"], None),
+])
+def test_a_script_that_is_not_there_is_told_and_not_written(words, missing, home, capsys, monkeypatch):
+    (home / "project" / "server.py").write_text("")
+    monkeypatch.setattr(config.shutil, "which", lambda name: name)
+    code, out, err = here(capsys, "config", "--for", "vscode", "--", *words)
+    assert code == 0 and json.loads(out)
+    assert ("warning: there is no file %s in " % missing in err) == bool(missing), err
+    code, out, err = here(capsys, "config", "--for", "vscode", "--write", "--project", "--", *words)
+    assert code == (2 if missing else 0) and (home / "project" / ".vscode").exists() == (missing is None)
+    assert not missing or "nothing was written: there is no file %s in %s" % (missing, home) in one_line_of(err)
+
+
+def test_what_was_written_is_tried_as_a_host_starts_it(home, capsys):
+    """In another folder; the hint can be run as it stands."""
+    code, out, err = here(capsys, "config", SERVER, "--for", "cursor", "--write")
+    hint = re.search(r"mcp_ref (doctor \S+:echo_server --cwd /)$", err, re.MULTILINE)
+    assert code == 0 and hint, err
+    code, out, err = here(capsys, *shlex.split(hint.group(1)))
+    assert code == 0, out + err
+    words = ["config", "--for", "vscode", "--write", "--cwd", str(home)]
+    assert "--cwd /" not in here(capsys, *words, SERVER)[2], "it names its folder itself"
+    assert "--cwd" not in here(capsys, "config", "--for", "windsurf", "--write", "http://127.0.0.1:1/mcp")[2]
+
+
 def test_an_entry_of_one_host_becomes_one_of_another(home, capsys):
     path = home / "mcp.json"
     path.write_text(json.dumps({"mcpServers": {"a": {

@@ -1,8 +1,8 @@
 """The command `config`: the entry by which a host starts or reaches a server, printed or written into its file.
 
 The program and each argument that is the path of a file that is there become absolute: a host starts a server in a
-folder and with a PATH of its own. An entry that comes from a file (SERVER is such as mcp.json:git) is copied as it
-stands, with its variables.
+folder and with a PATH of its own. A script that is not there is told, and not written. An entry that comes from a file
+(SERVER is such as mcp.json:git) is copied as it stands, with its variables.
 
 HOST is one of these; ``--project`` is for the file of the project in the current folder:
 
@@ -34,6 +34,11 @@ _CODE = {"darwin": "~/Library/Application Support/Code/User/", "linux": "~/.conf
          "win32": "%APPDATA%\\Code\\User\\"}
 _CLAUDE = {"darwin": "~/Library/Application Support/Claude/", "linux": "~/.config/Claude/",
            "win32": "%APPDATA%\\Claude\\"}
+
+
+_INTERPRETER = re.compile(r"(?:python|pypy|node|pyw?(?=\.exe|\Z))[\d.w]*(?:\.exe)?\Z", re.IGNORECASE)
+"""The programs whose first argument that ends in one of _SCRIPTS is a file of this machine; `npx` is none."""
+_SCRIPTS = (".py", ".pyw", ".js", ".mjs", ".cjs")
 
 
 def _in(folders: Dict[str, str], path: str) -> Dict[str, str]:
@@ -175,11 +180,13 @@ def _entry(options: Any) -> Tuple[str, ServerEntry]:
     elif scheme_of(options.server):
         raise UsageError("%s: hosts start a command, or reach a URL at http:// or https://" % options.server)
     else:
-        words, more = _absolute(arguments(options.server), options.cwd or os.getcwd())
+        given, folder = arguments(options.server), options.cwd or os.getcwd()
+        words, more = _absolute(given, folder)
+        _tell_missing(_missing_script(given, folder), folder, options.write)
         name, entry = _name_of_command(words), ServerEntry(words, more or None, None)
-    for given, option, wrong in ((env, "--env", entry.url), (headers, "--header", not entry.url),
+    for value, option, wrong in ((env, "--env", entry.url), (headers, "--header", not entry.url),
                                  (options.cwd, "--cwd", entry.url)):
-        if given and wrong:
+        if value and wrong:
             raise UsageError("%s is for %s" % (option, "a command" if entry.url else "a server at a URL"))
     return options.name or name, entry._replace(
         env={**(entry.env or {}), **env} or None, headers={**(entry.headers or {}), **headers} or None,
@@ -211,6 +218,30 @@ def _absolute(words: List[str], folder: str) -> Tuple[List[str], Dict[str, str]]
             word = os.path.abspath(path)
         made.append(word)
     return made, env
+
+
+def _missing_script(words: List[str], folder: str) -> Optional[str]:
+    """Return the script that an interpreter is to run and that is not there; what follows it is its own affair."""
+    runs = words[1:]
+    if not _INTERPRETER.match(os.path.basename(words[0])):
+        if os.path.basename(words[0]) != "uv" or words[1:2] != ["run"] or "--directory" in words:
+            return None
+        runs = words[2:]
+    for word in runs:
+        if word in ("-c", "-m", "-e", "-p"):
+            return None
+        if not word.startswith("-") and word.endswith(_SCRIPTS) and "$" not in word and "://" not in word:
+            return None if os.path.exists(os.path.join(folder, word)) else word
+    return None
+
+
+def _tell_missing(script: Optional[str], folder: str, write: bool) -> None:
+    """Warn of a script that is not there. Raises `UsageError` where the entry is to be written."""
+    if script is not None:
+        said = "there is no file %s in %s, so no host can start this" % (one_line(script), os.path.abspath(folder))
+        if write:
+            raise UsageError("nothing was written: %s; name it as it is there, or by its absolute path" % said)
+        note("mcp_ref: warning: %s" % said)
 
 
 def _name_of_command(words: List[str]) -> str:
@@ -265,8 +296,10 @@ def _write(options: Any, host: HostFile, place: EntryPlace, members: Members) ->
         "%s was written into %s" % (place.name, place.path))
     if backup:
         note("what was there before: %s" % backup)
-    note("start %s again; to try the entry: %s tools %s" % (
-        host.title, program(), _quoted("%s:%s" % (place.path, place.name))))
+    entry = _quoted("%s:%s" % (place.path, place.name))
+    note("start %s again; to try the entry: %s tools %s" % (host.title, program(), entry))
+    if "command" in members and "cwd" not in members:
+        note("and to start it as a host does, in another folder: %s doctor %s --cwd %s" % (program(), entry, os.sep))
     return DONE
 
 
