@@ -138,11 +138,19 @@ def test_it_runs_with_nothing_else_to_import(echo: pathlib.Path) -> None:
         assert trial.differences(client, made) == []
 
 
-def test_check_says_what_is_wrong(echo: pathlib.Path, tmp_path: pathlib.Path, capsys: Any) -> None:
+def test_check_says_what_is_wrong(
+        echo: pathlib.Path, tmp_path: pathlib.Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("API_KEY", raising=False)
     code, out, err = here(capsys, "pack", "--check", str(echo), "--try", "api_key=x")
     assert (code, err) == (0, "") and "is in order, starts" in out
     code, out, err = here(capsys, "pack", "--check", str(echo))
-    assert code == 2 and "--try api_key=VALUE" in one_line_of(err)
+    assert code == 2 and "needs API_KEY to start: give it here by --try API_KEY=VALUE" in one_line_of(err)
+    for spelling in ("api_key", "API_KEY"):
+        assert here(capsys, "pack", "--check", str(echo), "--try", spelling + "=x")[0] == 0
+    code, out, err = here(capsys, "pack", "--check", str(echo), "--try", "KEY=x")
+    assert code == 2 and "--try KEY: no --env and no --arg has that name; there are API_KEY, LIMIT" in one_line_of(err)
+    monkeypatch.setenv("API_KEY", "x")
+    assert here(capsys, "pack", "--check", str(echo))[0] == 0, "from the environment of the command"
     content = archive.read_bundle(str(echo))
     content["manifest.json"] = content["manifest.json"].replace(b'"version": "1.0.0"', b'"version": 1')
     archive.write_bundle(str(tmp_path / "x.mcpb"), content)
@@ -282,18 +290,22 @@ def listed(**identity: str) -> manifest.ServerListed:
 
 
 @pytest.mark.parametrize("server, given, file, said", [
-    (listed(), {}, {}, "--author"),
-    (listed(version="0"), {"author": {"name": "A"}}, {}, "--version"),
-    (listed(version="1.0"), {"author": {"name": "A"}}, {}, "--version"),
-    (listed(version="1.02.0"), {"author": {"name": "A"}}, {}, "--version"),
-    (listed(description=""), {"author": {"name": "A"}}, {}, "--description"),
-    (listed(name=""), {"author": {"name": "A"}}, {}, "--name"),
-    (listed(), {}, {"author": {"name": "A"}, "user_config": {"b": {}}}, "user_config.b"),
+    (listed(), {}, {}, ["--author"]), (listed(), {}, {"author": {"name": "A"}}, []),
+    (listed(version="0"), {"author": {"name": "A"}}, {}, ["--version"]),
+    (listed(version="1.0"), {"author": {"name": "A"}}, {}, ["--version"]),
+    (listed(version="1.02.0"), {"author": {"name": "A"}}, {}, ["--version"]),
+    (listed(description=""), {"author": {"name": "A"}}, {}, ["--description"]),
+    (listed(name="", version=""), {}, {}, ["--name", "--version", "--author"]),
 ])
 def test_what_is_missing_is_asked_for_by_its_flag(
-        server: Any, given: Dict[str, Any], file: Dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        manifest.manifest_of("0.3", GOOD["server"], server, settings.declared([], [], {}), given, file, [])
+        server: Any, given: Dict[str, Any], file: Dict[str, Any], said: List[str]) -> None:
+    assert [each.split()[0] for each in manifest.missing(server, given, file)] == said
+
+
+def test_a_title_for_a_setting_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UsageError, match="user_config.b"):
+        manifest.manifest_of("0.3", GOOD["server"], listed(), settings.declared([], [], {}), {},
+                             {"author": {"name": "A"}, "user_config": {"b": {}}}, [])
 
 
 def test_options_go_before_the_file_and_that_before_the_server() -> None:
@@ -505,6 +517,10 @@ def test_only_a_bundle_is_replaced(tmp_path: pathlib.Path) -> None:
 
 # --- The command ------------------------------------------------------------------------------------------------------
 
+BARE = "bare.py"
+"""A server that says nothing of itself, in the folder of the test."""
+
+
 @pytest.mark.parametrize("words, said", [
     ([SCRIPT], "-o NAME.mcpb"), ([SCRIPT, "-o", "x.zip"], "ends in .mcpb"),
     (["no.py", "-o", "x.mcpb"], "no file no.py"),
@@ -515,9 +531,17 @@ def test_only_a_bundle_is_replaced(tmp_path: pathlib.Path) -> None:
     ([SCRIPT, "-o", "x.mcpb", "--only", "nothing"], "there is no nothing"),
     ([SCRIPT, "-o", "x.mcpb", "--icon", "none.png"], "--icon none.png"),
     ([SCRIPT, "-o", "x.mcpb", "--manifest", "none.json"], "--manifest none.json"),
-    ([SCRIPT, "-o", "x.mcpb", "--env", "PACK_TEST_KEY=string"], "--try pack_test_key=VALUE"),
+    ([SCRIPT, "-o", "x.mcpb", "--env", "PACK_TEST_KEY=string"], "--try PACK_TEST_KEY=VALUE; and give --author"),
+    (["--check", "nosuch.mcpb"], "there is no file nosuch.mcpb"),
+    ([SCRIPT, "--arg", "Data-Dir=directory", "--arg=--x=string"],
+     "Data-Dir, --x to start: give it here by --try Data-Dir="),
+    ([BARE],
+     "does not say: -o NAME.mcpb, --description TEXT, --author NAME, --version 1.0.0 (0 is no semantic version"),
 ])
-def test_wrong_usage_is_told_in_one_line(words: List[str], said: str, capsys: Any) -> None:
+def test_wrong_usage_is_told_in_one_line(
+        words: List[str], said: str, capsys: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / BARE).write_text("from mcp_ref import Server\nServer('x').run()\n")
     code, out, err = here(capsys, "pack", *words)
     assert (code, out) == (2, "") and said in one_line_of(err)
 

@@ -135,13 +135,23 @@ def from_file(path: str) -> Dict[str, Any]:
     return found
 
 
+def missing(listed: ServerListed, given: Mapping[str, Any], file: Mapping[str, Any]) -> List[str]:
+    """Return the options that have to be given, since a manifest needs what neither the server nor the file says."""
+    known: Dict[str, Any] = {**listed.identity, **file, **given}
+    found = [flag for member, flag in FLAGS.items() if not known.get(member)]
+    if known.get("version") and not _SEMVER.match(str(known["version"])):
+        found.append("%s (%s is no semantic version, by which hosts tell a newer bundle)" % (
+            FLAGS["version"], known["version"]))
+    return found
+
+
 def manifest_of(
     version: str, server: Dict[str, Any], listed: ServerListed, settings: Settings, given: Mapping[str, Any],
     file: Mapping[str, Any], generated: List[str],
 ) -> Dict[str, Any]:
     """Return the manifest. What options say (``given``) goes before what the file says, and that before the server.
 
-    Raises `UsageError`, which names the option, for what is missing or breaks a rule.
+    Raises `UsageError`, which names the option, for what breaks a rule; see `missing` for what is not there.
     """
     known: Dict[str, Any] = {**listed.identity, **file, **given}
     user_config = dict(settings.user_config)
@@ -153,12 +163,6 @@ def manifest_of(
     for member in ("name", "display_name", "version", "description"):
         if known.get(member) is not None:
             made[member] = known.pop(member)
-    for member, flag in FLAGS.items():
-        if not made.get(member, known.get(member)):
-            raise UsageError("the manifest needs the member %s, and the server does not say it: %s" % (member, flag))
-    if not _SEMVER.match(str(made["version"])):
-        raise UsageError("the version %s is no semantic version, by which hosts tell a newer bundle: %s" % (
-            made["version"], FLAGS["version"]))
     made.update({member: value for member, value in known.items() if value is not None and member != "user_config"})
     made.update(server=server, tools=listed.tools, prompts=listed.prompts)
     if "tools" in generated or file.get("tools_generated"):

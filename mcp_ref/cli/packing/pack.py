@@ -36,8 +36,8 @@ from ..copying.bundle import BundleError, Program, needed
 from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json
 from ..use.values import pairs_of
 from .archive import MANIFEST_NAME, collected, read_bundle, write_bundle
-from .manifest import VERSIONS, faults, from_file, manifest_of, server_json
-from .settings import Settings, Value, declared
+from .manifest import FLAGS, VERSIONS, faults, from_file, manifest_of, missing, server_json
+from .settings import Settings, Value, author_names, declared, how_to_set, unset
 from .trial import differences, listed_by, running
 
 _ENTRY = "server/start.py"
@@ -58,9 +58,8 @@ runpy.run_path(os.path.join(here, "app", %r), run_name="__main__")
 def _pack(options: Any) -> int:
     if options.check:
         return _check(options)
-    target = options.output or ""
-    if not target.lower().endswith(".mcpb"):
-        raise UsageError("say where the bundle goes, with a name that ends in .mcpb: -o NAME.mcpb")
+    if not (options.output or ".mcpb").lower().endswith(".mcpb"):
+        raise UsageError("-o %s: the name of a bundle ends in .mcpb: -o NAME.mcpb" % options.output)
     if not os.path.isfile(options.server):
         raise UsageError("there is no file %s; the command is: pack SERVER.py -o NAME.mcpb" % options.server)
     describe = pairs_of(options.describe, "--describe")
@@ -72,13 +71,23 @@ def _pack(options: Any) -> int:
     if options.icon:
         content["icon.png"] = _icon(options.icon)
     trial = {"server": server, "user_config": settings.user_config}
-    listed = listed_by(content, trial, _values(settings, options), authored.files, options.server)
+    names = {setting.name: setting.key for setting in settings.settings}
+    values = _values(options, trial, names)
+    lacking = [] if options.output else ["-o NAME.mcpb"]
+    absent = unset(trial, values, names)
+    if absent:
+        lacking += [] if given.get("author") or file.get("author") else [FLAGS["author"]]
+        raise UsageError("%s%s" % (how_to_set(absent), "; and give %s" % ", ".join(lacking) if lacking else ""))
+    listed = listed_by(content, trial, values, authored.files, options.server)
+    lacking += missing(listed, given, file)
+    if lacking:
+        raise UsageError("nothing was written; the bundle needs what the server does not say: %s" % ", ".join(lacking))
     manifest = manifest_of(options.manifest_version, server, listed, settings, given, file, options.generated)
     content[MANIFEST_NAME] = _json(manifest)
     wrong = faults(content)[1]
     if wrong:
         raise UsageError("; ".join(wrong))
-    return _write(options, target, content, manifest, settings, authored.left_out)
+    return _write(options, options.output, content, manifest, settings, authored.left_out)
 
 
 def _write(options: Any, target: str, content: Dict[str, bytes], manifest: Dict[str, Any], settings: Settings,
@@ -202,16 +211,21 @@ def _icon(path: str) -> bytes:
         raise UsageError("--icon %s: %s" % (path, error.strerror or error)) from None
 
 
-def _values(settings: Settings, options: Any) -> Dict[str, Value]:
-    """Return what the server gets for this once: by --try, or from our environment."""
-    tried = pairs_of(options.tried, "--try")
-    known = {name: setting for setting in settings.settings for name in (setting.key, setting.name)}
-    for name in tried:
-        if name not in known:
-            raise UsageError("--try %s: no --env and no --arg has that name" % name)
-    values: Dict[str, Value] = {setting.key: os.environ[setting.name] for setting in settings.settings
-                                if setting.option == "--env" and os.environ.get(setting.name)}
-    values.update({known[name].key: [value] if known[name].many else value for name, value in tried.items()})
+def _values(options: Any, manifest: Mapping[str, Any], names: Mapping[str, str]) -> Dict[str, Value]:
+    """Return what the server gets for this once, by its keys: by --try, or from our environment.
+
+    names: the author's -> the key. Raises `UsageError` for a name that is neither.
+    """
+    members = manifest.get("user_config", {})
+    known = {**{key: key for key in members}, **names}
+    variables = manifest["server"]["mcp_config"].get("env", {})
+    values: Dict[str, Value] = {key: os.environ[name] for name, key in names.items()
+                                if name in variables and os.environ.get(name)}
+    for name, value in pairs_of(options.tried, "--try").items():
+        if known.get(name) not in members:
+            raise UsageError("--try %s: no --env and no --arg has that name; there %s" % (
+                name, "are " + ", ".join(names or members) if members else "is none"))
+        values[known[name]] = [value] if members[known[name]].get("multiple") else value
     return values
 
 
@@ -220,16 +234,12 @@ def _values(settings: Settings, options: Any) -> Dict[str, Value]:
 
 def _check(options: Any) -> int:
     """Say whether a bundle is in order, and whether its server starts and has the tools that it names."""
+    if not os.path.isfile(options.server):
+        raise UsageError("there is no file %s; the command is: pack --check NAME.mcpb" % options.server)
     content = read_bundle(options.server)
     manifest, wrong = faults(content)
     if not wrong:
-        values: Dict[str, Value] = dict(pairs_of(options.tried, "--try"))
-        members = manifest.get("user_config", {})
-        for key in values:
-            if key not in members:
-                raise UsageError("--try %s: the manifest has no such member in user_config" % key)
-            if members[key].get("multiple"):
-                values[key] = [str(values[key])]
+        values = _values(options, manifest, author_names(manifest))
         with running(content, manifest, values) as client:
             wrong = differences(client, manifest)
     if options.json:

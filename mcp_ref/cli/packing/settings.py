@@ -179,12 +179,37 @@ def _default(kind: str, text: str, wrong: Any) -> Any:
 # Starting it as a host does
 
 
+def author_names(manifest: Mapping[str, Any]) -> Dict[str, str]:
+    """Return the variables and flags by which the server of a manifest gets what a user sets: name -> key."""
+    config = manifest["server"]["mcp_config"]
+    pairs = list(config.get("env", {}).items())
+    pairs += [(flag, text) for flag, _, text in (word.partition("=") for word in config.get("args", ())) if text]
+    found = [(name, re.match(r"\$\{user_config\.([^{}]*)\}\Z", text)) for name, text in pairs]
+    return {name: match.group(1) for name, match in found if match is not None}
+
+
+def unset(manifest: Mapping[str, Any], values: Mapping[str, Value], names: Mapping[str, str]) -> List[str]:
+    """Return what the user has to give and has not, by the author's names (name -> key) where they are known."""
+    by_key = {key: name for name, key in names.items()}
+    return [by_key.get(key, key) for key, member in manifest.get("user_config", {}).items()
+            if member.get("required") and not values.get(key)]
+
+
+def how_to_set(names: Sequence[str]) -> str:
+    """Return what to do about what is not set."""
+    return "the server needs %s to start: give it here by %s" % (
+        ", ".join(names), " ".join("--try %s=VALUE" % name for name in names))
+
+
 def expanded(manifest: Mapping[str, Any], folder: str, values: Mapping[str, Value], platform: str) -> Tuple[
         List[str], Dict[str, str]]:
     """Return the command and the environment by which a host starts a bundle that is unpacked in a folder.
 
     values: key of ``user_config`` -> what the user gave. Raises `UsageError` for a required one that is missing.
     """
+    absent = unset(manifest, values, author_names(manifest))
+    if absent:
+        raise UsageError(how_to_set(absent))
     config = dict(manifest["server"]["mcp_config"])
     config.update({member: value for member, value in config.get("platform_overrides", {}).get(platform, {}).items()
                    if value})
@@ -193,8 +218,6 @@ def expanded(manifest: Mapping[str, Any], folder: str, values: Mapping[str, Valu
                   for name, below in _SYSTEM.items()})
     for key, member in manifest.get("user_config", {}).items():
         value = values.get(key, None if member.get("required") else member.get("default"))
-        if member.get("required") and not value:
-            raise UsageError("the server needs %s to start: give it here by --try %s=VALUE" % (key, key))
         if value is not None:
             known["user_config." + key] = list(map(_text, value)) if isinstance(value, list) else _text(value)
     command = [_filled(config["command"], known)]
