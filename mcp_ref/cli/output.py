@@ -100,6 +100,17 @@ def one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else _escaped(sign) for sign in " ".join(text.split()))
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number and what it counts: ``1 tool``, ``2 tools``."""
+    return "%d %s%s" % (number, noun, "" if number == 1 else "s")
+
+
+def noise_said(number: int, first: str) -> str:
+    """Return what may come of lines of a server's stdout that are no messages, of which there is one or more."""
+    return "%s on stdout %s, and some hosts end the connection at that; the first: %s" % (
+        counted(number, "line"), "is no message" if number == 1 else "are no messages", first)
+
+
 def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape").decode("ascii")
 

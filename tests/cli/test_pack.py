@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pathlib
+import shlex
 import stat
 import sys
 import tracemalloc
@@ -156,6 +157,41 @@ def test_check_says_what_is_wrong(
     archive.write_bundle(str(tmp_path / "x.mcpb"), content)
     code, out, err = here(capsys, "pack", "--check", "--json", str(tmp_path / "x.mcpb"))
     assert code == 1 and json.loads(out)["faults"] == ["manifest.json: $.version: expected string, got integer"]
+
+
+NOISY = '''"""Say hello first."""
+import os
+from mcp_ref import Server
+os.write(1, b"Welcome!\\n")
+server = Server("noisy", version="1.0.0")
+server.tool(lambda: "x", name="one", description="One.")
+server.run()
+'''
+
+
+def test_a_banner_on_stdout_is_warned_of_and_one_is_one(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "noisy.py").write_text(NOISY)
+    said = "1 line on stdout is no message, and some hosts end the connection at that; the first: Welcome!; it has to"
+    code, out, err = packed(str(tmp_path / "noisy.py"), str(tmp_path / "x.mcpb"), *FLAGS)
+    assert code == 0 and "mcp_ref: warning: " + said in err and "noisy 1.0.0, 1 tool, 0 prompts, " in out
+    code, out, err = here(capsys, "pack", "--check", str(tmp_path / "x.mcpb"))
+    assert code == 0 and "is in order" in out and "\nwarning: " + said in out
+    told = json.loads(here(capsys, "pack", "--check", "--json", str(tmp_path / "x.mcpb"))[1])
+    assert len(told["warnings"]) == 1 and said in told["warnings"][0] and told["faults"] == []
+
+
+def test_the_example_of_the_help_packs_the_server_of_the_readme(
+        tmp_path: pathlib.Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = (ROOT / "README.md").read_text("utf-8").partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "server.py").write_text(source)
+    code, out, _ = here(capsys, "pack", "--help")
+    usage = " ".join(out.partition("\n\n")[0].split())
+    assert code == 0 and "pack SERVER.py -o NAME.mcpb --author NAME [options] " in usage and "pack --check" in usage
+    for line in [line for line in out.splitlines() if line.startswith("    pack ")][:2]:
+        code, out, err = here(capsys, *shlex.split(line))
+        assert (code, err) == (0, ""), line
+    assert "demo 1.0.0 is in order" in out
 
 
 # --- What does not start ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ...deadline import clock
 from ...errors import McpError
 from ...limits import DEFAULT, Limits
 from ..command import Command, Commands
-from ..output import DONE, FAILED, UsageError, say, say_json
+from ..output import DONE, FAILED, UsageError, counted, say, say_json
 from ..tracing import trace_to
 from ..use.connecting import take_entry, target_arguments, target_options
 from . import addresses, programs
@@ -256,7 +256,7 @@ def _tell_health(report: Dict[str, Any], tell: Callable[[str], None]) -> None:
     if "start_milliseconds" in server:
         tell("start: %.0f ms until the first answer" % server["start_milliseconds"])
     if server["stderr"]:
-        tell("stderr, the last of %d lines:" % server["stderr_lines"])
+        tell("stderr, the last of %s:" % counted(server["stderr_lines"], "line"))
         for line in server["stderr"]:
             tell("  " + line)
     for warned in report["warnings"]:

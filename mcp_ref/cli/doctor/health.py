@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 from ...urls import is_loopback
 from ...wiretrace import FINDING, MESSAGE, PROCESS, SERVER
-from ..output import one_line
+from ..output import noise_said, one_line
 from ..use.servers import LISTS, found_items
 from .evidence import COMMAND, HTTP, Patient
 from .programs import TO_STDERR
@@ -71,8 +71,7 @@ def warnings_of(patient: Patient) -> List[Warned]:
 
 def _noise(patient: Patient) -> Iterator[str]:
     if patient.noise:
-        yield ("%d lines on stdout are no messages, and some hosts end the connection at that; the first: %s. %s"
-               % (len(patient.noise), patient.quote(patient.noise[0]), TO_STDERR))
+        yield "%s. %s" % (noise_said(len(patient.noise), patient.quote(patient.noise[0])), TO_STDERR)
 
 
 def _slow(patient: Patient) -> Iterator[str]:
@@ -98,7 +97,8 @@ def _silent_to_probe(patient: Patient) -> Iterator[str]:
 def _odd(patient: Patient) -> Iterator[str]:
     found = [event.text for event in patient.events if event.kind == FINDING and event.direction == SERVER]
     if found and not patient.noise:
-        yield "%d messages are odd; the first: %s" % (len(found), patient.quote(found[0]))
+        yield "%s odd; the first: %s" % (
+            "1 message is" if len(found) == 1 else "%d messages are" % len(found), patient.quote(found[0]))
 
 
 def _old(patient: Patient) -> Iterator[str]:

@@ -1,13 +1,16 @@
 """The command `pack`: an MCP bundle of a server, a zip archive that hosts install with one click.
 
-    pack server.py -o weather.mcpb --author "Ada" --version 1.0.0 --env API_KEY=secret --arg=--folder=directory
-    pack --check weather.mcpb
+    pack server.py -o demo.mcpb --author "Ada" --version 1.0.0 --description "Add numbers"
+    pack --check demo.mcpb
+    pack weather.py -o weather.mcpb --author "Ada" --env API_KEY=secret --arg=--folder=directory --try API_KEY=abc \\
+        --try=--folder=/tmp
+    pack --check weather.mcpb --try API_KEY=abc --try=--folder=/tmp
 
 In the bundle are ``manifest.json``, the server's file and what ``--include`` names below ``server/app``, and the parts
 of this package that it imports below ``server/lib``: it needs a Python, and nothing that is installed. The manifest's
 tools and prompts are those of the server, which is started for that from the unpacked bundle as a host would do it, but
-isolated from installed packages. ``--try KEY=VALUE`` gives it what a user would set; variables are also taken from the
-environment of this command. None of these values gets into the bundle.
+isolated from installed packages. ``--try NAME=VALUE`` gives it what a user would set, with ``--check``, too; variables
+are also taken from the environment of this command. None of these values gets into the bundle.
 
 Made again from the same files, a bundle has the same bytes. Hidden files are left out, and told; links, private keys
 and files such as ``.env`` are refused. Other members of the manifest (homepage, keywords, privacy_policies, titles in
@@ -33,7 +36,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ..command import Command, Commands
 from ..copying import parts
 from ..copying.bundle import BundleError, Program, needed
-from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json
+from ..output import DONE, FAILED, UsageError, counted, noise_said, note, one_line, say, say_json
 from ..use.values import pairs_of
 from .archive import MANIFEST_NAME, collected, read_bundle, write_bundle
 from .manifest import FLAGS, VERSIONS, faults, from_file, manifest_of, missing, server_json
@@ -78,7 +81,8 @@ def _pack(options: Any) -> int:
     if absent:
         lacking += [] if given.get("author") or file.get("author") else [FLAGS["author"]]
         raise UsageError("%s%s" % (how_to_set(absent), "; and give %s" % ", ".join(lacking) if lacking else ""))
-    listed = listed_by(content, trial, values, authored.files, options.server)
+    noise: List[str] = []
+    listed = listed_by(content, trial, values, authored.files, options.server, noise)
     lacking += missing(listed, given, file)
     if lacking:
         raise UsageError("nothing was written; the bundle needs what the server does not say: %s" % ", ".join(lacking))
@@ -87,6 +91,8 @@ def _pack(options: Any) -> int:
     wrong = faults(content)[1]
     if wrong:
         raise UsageError("; ".join(wrong))
+    for text in _warnings(noise):
+        note("mcp_ref: warning: %s" % text)
     return _write(options, options.output, content, manifest, settings, authored.left_out)
 
 
@@ -112,10 +118,11 @@ def _write(options: Any, target: str, content: Dict[str, bytes], manifest: Dict[
         say_json({"file": target, "size": len(data), "sha256": sha256, "files": sorted(content), "left_out": left_out,
                   "manifest": manifest})
         return DONE
-    say("%s: %s %s, %d tools%s, %d prompts%s, %d files, %d KB" % (
-        target, manifest["name"], manifest["version"], len(manifest.get("tools", ())),
-        " and more" if manifest.get("tools_generated") else "", len(manifest.get("prompts", ())),
-        " and more" if manifest.get("prompts_generated") else "", len(content), (len(data) + 1023) >> 10))
+    say("%s: %s %s, %s%s, %s%s, %s, %d KB" % (
+        target, manifest["name"], manifest["version"], counted(len(manifest.get("tools", ())), "tool"),
+        " and more" if manifest.get("tools_generated") else "", counted(len(manifest.get("prompts", ())), "prompt"),
+        " and more" if manifest.get("prompts_generated") else "", counted(len(content), "file"),
+        (len(data) + 1023) >> 10))
     say("sha256 %s" % sha256)
     return DONE
 
@@ -238,23 +245,34 @@ def _check(options: Any) -> int:
         raise UsageError("there is no file %s; the command is: pack --check NAME.mcpb" % options.server)
     content = read_bundle(options.server)
     manifest, wrong = faults(content)
+    noise: List[str] = []
     if not wrong:
         values = _values(options, manifest, author_names(manifest))
-        with running(content, manifest, values) as client:
+        with running(content, manifest, values, noise=noise) as client:
             wrong = differences(client, manifest)
+    warnings = _warnings(noise)
     if options.json:
-        say_json({"file": options.server, "manifest": manifest, "faults": wrong})
+        say_json({"file": options.server, "manifest": manifest, "faults": wrong, "warnings": warnings})
     elif wrong:
         for each in wrong:
             say(each)
     else:
         say("%s: %s %s is in order, starts, and has the tools and prompts that it names" % (
             options.server, manifest["name"], manifest["version"]))
+    if not options.json:
+        for each in warnings:
+            say("warning: %s" % each)
     return FAILED if wrong else DONE
+
+
+def _warnings(noise: Sequence[str]) -> List[str]:
+    return [noise_said(len(noise), noise[0]) + "; it has to go to stderr"] if noise else []
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = __doc__
+    parser.usage = ("%(prog)s SERVER.py -o NAME.mcpb --author NAME [options]\n"
+                    "       %(prog)s --check NAME.mcpb [--try NAME=VALUE ...]")
     add = parser.add_argument
     add("server", metavar="SERVER.py", help="the file that runs the server over stdio; with --check the bundle")
     add("-o", dest="output", metavar="NAME.mcpb", help="the bundle to write")

@@ -19,17 +19,25 @@ if TYPE_CHECKING:
 
 _ISOLATED = ["-I", "-S", "-B"]
 """Options of an interpreter that finds only what a bundle brings."""
+_QUOTED = 200
+"""Characters that are quoted of a line."""
 
 
 @contextlib.contextmanager
 def running(
     content: Mapping[str, bytes], manifest: Mapping[str, Any], values: Mapping[str, Value], python: Sequence[str] = (),
+    noise: Optional[List[str]] = None,
 ) -> "Iterator[Client]":
     """Start the server of a bundle as a host does, in a folder of its own. ``python`` is put in place of its command.
 
-    Raises what `mcp_ref.client.connect` raises.
+    ``noise`` gets the lines on stdout that are no messages. Raises what `mcp_ref.client.connect` raises.
     """
     from ...client import connect
+    from ...wiretrace import MESSAGE, SERVER, Event, Trace
+
+    def seen(event: Event) -> None:
+        if noise is not None and event.kind == MESSAGE and event.direction == SERVER and event.message is None:
+            noise.append(one_line(event.text)[:_QUOTED])
 
     with tempfile.TemporaryDirectory(prefix="mcpb-") as folder:
         home, place = os.path.join(folder, "bundle"), os.path.join(folder, "elsewhere")
@@ -39,17 +47,21 @@ def running(
         command, env = expanded(manifest, home, values, sys.platform)
         if not python and os.path.exists(os.path.join(home, command[0])):
             command[0] = os.path.join(home, command[0])
-        with connect([*python, *command[1:]] if python else command, env=env, cwd=place) as client:
+        with connect([*python, *command[1:]] if python else command, env=env, cwd=place,
+                     trace=Trace(seen)) as client:
             yield client
 
 
 def listed_by(
     content: Mapping[str, bytes], manifest: Mapping[str, Any], values: Mapping[str, Value],
-    authored: Mapping[str, bytes], script: str,
+    authored: Mapping[str, bytes], script: str, noise: List[str],
 ) -> ServerListed:
-    """Return what the server says of itself, started from the bundle's files with nothing else to import."""
+    """Return what the server says of itself, started from the bundle's files with nothing else to import.
+
+    ``noise``: see `running`.
+    """
     try:
-        with running(content, manifest, values, [sys.executable, *_ISOLATED]) as client:
+        with running(content, manifest, values, [sys.executable, *_ISOLATED], noise) as client:
             info = client.server_info
             tools = [{"name": tool.name, **({"description": tool.description} if tool.description else {})}
                      for tool in _items(client, "tools")]

@@ -137,8 +137,9 @@ class StdioChild(LineTransport):
 
         self._noise_lines += len(lines)
         self.noise.extend(line[:_NOISE_BYTES] for line in lines[-_NOISE_LINES:])
-        get_logger(__name__).warning("skipped %d lines on the server's stdout that are no messages; the first: %r",
-                                     len(lines), lines[0][:200])
+        get_logger(__name__).warning("skipped %d line%s on the server's stdout that %s; the first: %r", len(lines),
+                                     *(("", "is no message") if len(lines) == 1 else ("s", "are no messages")),
+                                     lines[0][:200])
         if self.on_noise is not None:
             for line in lines:
                 self.on_noise(line)
