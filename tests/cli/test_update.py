@@ -127,7 +127,7 @@ def test_local_changes_and_a_new_version_come_together(edits, expected, conflict
     # The manifest is that of the new version, with the local changes as changes.
     copy = copies.read_copy(str(versions.copy))
     assert copy.version == "2.0" and copy.listed == {path: copies.digest(text.encode()) for path, text in NEW.items()}
-    assert copies.originals(copy, list(NEW)) == encoded(NEW)
+    assert copies.originals(copy, list(NEW))[0] == encoded(NEW)
 
 
 def test_an_update_is_told_file_by_file_and_done_again_changes_nothing(versions):
@@ -150,13 +150,21 @@ def test_marks_of_an_earlier_update_have_to_be_settled_first(versions):
     change(versions.copy, {"b.py": "mine\n"})
     assert versions.update()[0] == 1
     before = versions.tree()
+    code, out, err = versions.vendor(NEW, "2.0", "--check")
+    assert code == 1 and "\nmarked   b.py: conflicts of an earlier update are in it; settle them\n" in out
+    assert json.loads(versions.vendor(NEW, "2.0", "--check", "--json")[1])["marked"] == ["b.py"]
     code, out, err = versions.vendor(dict(NEW, **{"b.py": "bbb\n"}), "3.0", "--update")
     assert (code, out) == (1, "") and "still marked in b.py" in one_line_of(err) and versions.tree() == before
     change(versions.copy, {"b.py": "bb\nmine\n"})
+    assert "marked" not in versions.vendor(NEW, "2.0", "--check")[1]
     assert versions.vendor(NEW, "3.0", "--update")[0] == 0 and versions.tree()["b.py"] == "bb\nmine\n"
 
 
-@pytest.mark.parametrize("originals", [None, b"", b"BZh91AY&SY", "other"])
+ORIGINALS_ARE = {None: ", is not there;", b"": ", cannot be read;", b"BZh91AY&SY": ", cannot be read;",
+                 "other": ", is that of another copy;"}
+
+
+@pytest.mark.parametrize("originals", ORIGINALS_ARE)
 def test_without_originals_only_what_does_not_need_them_is_updated(originals, versions):
     """They may be missing, broken, or those of another version."""
     place = versions.copy / parts.ORIGINALS
@@ -170,7 +178,7 @@ def test_without_originals_only_what_does_not_need_them_is_updated(originals, ve
     before = versions.tree()
     code, out, err = versions.update()
     assert (code, out) == (1, "") and "a.py changed both here and in mcp_ref 2.0" in one_line_of(err)
-    assert parts.ORIGINALS in err and "version 1.0" in err and versions.tree() == before
+    assert parts.ORIGINALS + ORIGINALS_ARE[originals] in err and "version 1.0" in err and versions.tree() == before
     shutil.rmtree(str(versions.copy))
     shutil.move(kept, str(versions.copy))
     code, out, err = versions.update()

@@ -9,7 +9,8 @@ updated all the same. Its bytes depend on the files alone. A program that ships 
 import hashlib
 import json
 import os
-from typing import Dict, List, NamedTuple
+import re
+from typing import Dict, List, NamedTuple, Tuple
 
 from ...version import __version__
 from ..output import one_line
@@ -19,6 +20,8 @@ from .parts import MANIFEST, ORIGINALS
 
 _LARGEST = 1 << 24
 """Bytes of a file of the originals; what claims to be larger is none of ours."""
+_MARKS = re.compile(rb"^(<{7} local|>{7} mcp_ref \S+)\r?$", re.MULTILINE)
+"""The marks of a conflict, see `mcp_ref.cli.copying.update`."""
 
 
 class VendorError(ValueError):
@@ -43,6 +46,11 @@ class Copy(NamedTuple):
         """The differences from the manifest, one line for each file."""
         return ["%-8s %s" % (word, one_line(path)) for word, paths in (
             ("changed", self.changed), ("missing", self.missing), ("extra", self.extra)) for path in paths]
+
+    @property
+    def marked(self) -> List[str]:
+        """The paths of the files that still have the marks of a conflict of an earlier update."""
+        return [path for path in self.changed + self.extra if _MARKS.search(self.files[path])]
 
 
 def with_manifest(chosen: Dict[str, bytes], only: List[str]) -> Dict[str, bytes]:
@@ -89,11 +97,12 @@ def packed(files: Dict[str, bytes]) -> bytes:
     return bz2.compress(stream.getvalue())
 
 
-def originals(copy: Copy, paths: List[str]) -> Dict[str, bytes]:
-    """Return those of the files that the archive of the originals has, as the manifest knows them."""
+def originals(copy: Copy, paths: List[str]) -> Tuple[Dict[str, bytes], str]:
+    """Return those of the files that the archive of the originals has, as the manifest knows them, and what is wrong
+    with the archive."""
     import tarfile
 
-    found = {}
+    found, wrong = {}, ""
     try:
         with tarfile.open(os.path.join(copy.target, ORIGINALS), "r:bz2") as archive:
             for entry in archive:
@@ -102,6 +111,10 @@ def originals(copy: Copy, paths: List[str]) -> Dict[str, bytes]:
                     data = file.read() if file is not None else b""
                     if digest(data) == copy.listed[entry.name]:
                         found[entry.name] = data
+                    else:
+                        wrong = "is that of another copy"
+    except FileNotFoundError:
+        wrong = "is not there"
     except (OSError, EOFError, tarfile.TarError, ValueError):
-        pass  # it is not there, or broken; whoever needs a file of it says so
-    return found
+        wrong = "cannot be read"
+    return found, wrong or "does not have them"

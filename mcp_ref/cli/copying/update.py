@@ -36,7 +36,6 @@ from .copies import Copy, VendorError, digest, originals
 from .parts import ORIGINALS
 
 _OURS, _MIDDLE, _THEIRS = b"<<<<<<< local\n", b"=======\n", b">>>>>>> mcp_ref %s\n"
-_MARKS = re.compile(rb"^(<{7} local|>{7} mcp_ref \S+)\r?$", re.MULTILINE)
 
 
 class MergeOutcome(NamedTuple):
@@ -56,19 +55,19 @@ def plan(copy: Copy, new: Dict[str, bytes]) -> List[MergeOutcome]:
 
     Raises `VendorError` for conflicts of an earlier update, and where an original is needed that is not known.
     """
-    marked = [path for path in copy.changed + copy.extra if _MARKS.search(copy.files[path])]
-    if marked:
-        raise VendorError("conflicts of an earlier update are still marked in %s; settle these first" % _shown(marked))
+    if copy.marked:
+        raise VendorError("conflicts of an earlier update are still marked in %s; settle these first" % (
+            _shown(copy.marked)))
     both = [path for path in copy.changed if path in new and digest(new[path]) != copy.listed[path]]
-    known = originals(copy, both) if both else {}
+    known, wrong = originals(copy, both) if both else ({}, "")
     paths = sorted({*copy.files, *copy.listed, *new})
     outcomes = [_outcome(path, copy, known.get(path), new.get(path)) for path in paths]
     lacking = [each.path for each in outcomes if each is not None and each.word == ""]
     if lacking:
         raise VendorError(
-            "%s changed both here and in mcp_ref %s, and the originals are not in %s; put %s of an unchanged copy of "
-            "version %s there, or undo the changes" % (
-                _shown(lacking), __version__, copy.target, ORIGINALS, copy.version))
+            "%s changed both here and in mcp_ref %s, and the archive of the originals, %s, %s; put that of an "
+            "unchanged copy of version %s there, or undo the changes" % (
+                _shown(lacking), __version__, os.path.join(copy.target, ORIGINALS), wrong, copy.version))
     return [each for each in outcomes if each is not None]
 
 

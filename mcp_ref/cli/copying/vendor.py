@@ -9,9 +9,10 @@ version with what was changed: see `mcp_ref.cli.copying.update`.
 ``vendor --zip lib/mcp.zip`` makes one file instead, from which the package is imported once it is in ``sys.path``. Made
 again it has the same name and parts, too, and the same bytes where nothing has changed.
 
-``--check`` compares a copy with its manifest, ``--diff`` with this version of the package. With ``--json`` all
-of them print ``{"target", "version", "only", "files", "changed", "missing", "extra"}``: the version of the copy, the
-number of its files, and the paths that are not as the manifest says; ``--diff`` adds ``diff``, a text.
+``--check`` compares a copy with its manifest, and tells of conflicts that are still marked in a file; ``--diff``
+compares it with this version of the package. With ``--json`` all of them print ``{"target", "version", "only", "files",
+"changed", "missing", "extra"}``: the version of the copy, the number of its files, and the paths that are not as the
+manifest says. ``--check`` adds ``marked``, the paths with conflicts; ``--diff`` adds ``diff``, a text.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...version import __version__
 from ..command import Command, Commands
-from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json
+from ..output import DONE, FAILED, UsageError, counted, note, one_line, say, say_json
 from . import parts
 from .copies import Copy, VendorError, packed, read_copy, with_manifest
 from .parts import MANIFEST, ORIGINALS
@@ -147,7 +148,7 @@ def _copied(chosen: Dict[str, bytes], only: List[str]) -> str:
     if lacks:
         what += ", and %d that stand for the parts left out: %s (to add one: --only %s)," % (
             len(places), ", ".join(lacks), ",".join([*only, lacks[0]]))
-    return "copied %d files of mcp_ref %s%s" % (len(chosen) - len(places), __version__, what)
+    return "copied %s of mcp_ref %s%s" % (counted(len(chosen) - len(places), "file"), __version__, what)
 
 
 def _update(options: Any, target: str, only: List[str]) -> int:
@@ -314,13 +315,16 @@ def _as_object(copy: Copy) -> Dict[str, Any]:
 
 def _check(options: Any, copy: Copy) -> int:
     if options.json:
-        say_json(_as_object(copy))
+        say_json(dict(_as_object(copy), marked=copy.marked))
     else:
         for line in copy.edited:
             say(line)
-        say("%s: mcp_ref %s, %d files, %s%s" % (
-            copy.target, copy.version, len(copy.files), "%d not as copied" % len(copy.edited) if copy.edited
-            else "all as copied", "" if copy.version == __version__ else "; here is %s" % __version__))
+        for path in copy.marked:
+            say("marked   %s: conflicts of an earlier update are in it; settle them" % one_line(path))
+        say("%s: mcp_ref %s, %s, %s%s" % (
+            copy.target, copy.version, counted(len(copy.files), "file"),
+            "%d not as copied" % len(copy.edited) if copy.edited else "all as copied",
+            "" if copy.version == __version__ else "; here is %s" % __version__))
     return FAILED if copy.edited else DONE
 
 
