@@ -45,8 +45,8 @@ class Parser(argparse.ArgumentParser):
                     name, len(action.metavar), name, " ".join(action.metavar), self.prog))
         unknown = message.partition("unrecognized arguments: ")[2].split(" ")
         words = [closest(word.partition("=")[0], known) for word in unknown if word.startswith("--")]
-        meant = "; did you mean %s?" % words[0] if words and words[0] else ""
-        raise UsageError("%s%s; see %s --help" % (message, meant, self.prog))
+        meant = "; did you mean %s? See" % words[0] if words and words[0] else "; see"
+        raise UsageError("%s%s %s --help" % (message, meant, self.prog))
 
     def _print_message(self, message: str, file: Any = None) -> None:
         say(message.rstrip("\n"))  # help is a result, too

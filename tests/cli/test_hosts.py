@@ -51,7 +51,7 @@ def test_an_entry_of_a_file_stands_for_a_server(home, capsys):
 
 @pytest.mark.parametrize("name, words", [
     ("", "has 2 servers; write "), (":", "has 2 servers; write "),
-    (":ecko", "has no server 'ecko', did you mean echo?"),
+    (":ecko", "has no server 'ecko', did you mean echo? Otherwise write "),
     (":echo\x1b", "with one of these: echo, web"), (":web", "servers.web.headers.K: ${CLI_TEST_UNSET} is not set"),
 ])
 def test_an_entry_that_cannot_be_used_is_told_in_a_line(name, words, home, capsys):
@@ -227,14 +227,14 @@ def test_an_entry_of_one_host_becomes_one_of_another(home, capsys):
 
 
 @pytest.mark.parametrize("words, told", [
-    (["--for", "cursr"], "there is no host cursr here, did you mean cursor?"),
+    (["--for", "cursr"], "there is no host cursr here, did you mean cursor? --for takes one of: "),
     ([], "the host is missing; --for takes one of: claude-desktop, claude-code, vscode"),
     (["--for", "claude-desktop", "--project"], "Claude Desktop has no file for a project"),
     (["--for", "cursor", "--cwd", "/tmp"], "Cursor takes no folder for a server"),
     (["--for", "cursor", "--header", "A=b"], "--header is for a server at a URL"),
     (["--for", "cursor", "--name", "a b"], "'a b' cannot name a server"),
     (["--for", "codex", "--file", "x.json"], "the file of Codex CLI ends in .toml"),
-    (["--for", "cursor", "--wirte"], "did you mean --write?"),
+    (["--for", "cursor", "--wirte"], "did you mean --write? See python3 "),
 ])
 def test_wrong_usage_is_told_in_a_line(words, told, home, capsys):
     code, out, err = here(capsys, "config", SERVER, *words)
@@ -394,7 +394,8 @@ def test_what_yaml_would_take_for_something_else_is_quoted():
     ("mcpServers: []\n", "a list in brackets"), ("mcpServers: [{name: a}]\n", "a list in brackets"),
     ("mcpServers: ~\n", "cannot be added"), ("mcpServers:\n  a:\n    command: x\n", "is not a list of entries"),
     ("mcpServers:\n  - command: x\n", "is not a list of entries"), ("- a\n", "is not a list of entries"),
-    ("mcpServers:\n  - name: b\n    command: z\n", "another server b already"), ("a: &x 1\n", "line 1: & is an anchor"),
+    ("mcpServers:\n  - name: b\n    command: z\n", "another server 'b' already"),
+    ("a: &x 1\n", "line 1: & is an anchor"),
     ("mcpServers:\n  - name: b # mine\n    command: no\n", 'write "no"'),
 ])
 def test_yaml_that_cannot_take_an_item_is_refused(text, words):

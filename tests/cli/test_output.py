@@ -38,9 +38,9 @@ def test_without_a_command_the_line_says_what_to_write(words, hint, capsys):
 
 
 @pytest.mark.parametrize("words, hint", [
-    (["tools", "--timout=3", "server"], "unrecognized arguments: --timout=3; did you mean --timeout?; see "),
-    (["run", "server.py", "--trce"], "unrecognized arguments: --trce; did you mean --trace?; see "),
-    (["run", "server.py", "--sesions=none"], "unrecognized arguments: --sesions=none; did you mean --sessions?; see "),
+    (["tools", "--timout=3", "server"], "unrecognized arguments: --timout=3; did you mean --timeout? See "),
+    (["run", "server.py", "--trce"], "unrecognized arguments: --trce; did you mean --trace? See "),
+    (["run", "server.py", "--sesions=none"], "unrecognized arguments: --sesions=none; did you mean --sessions? See "),
     (["tools", "--qqqqq", "server"], "unrecognized arguments: --qqqqq; see "),
 ])
 def test_an_option_that_is_none_is_told_with_the_one_that_was_meant(words, hint, capsys):

@@ -130,9 +130,9 @@ def _host(name: Optional[str]) -> HostFile:
     if name in HOSTS:
         return HOSTS[name or ""]
     meant = closest((name or "").lower(), HOSTS)
-    raise UsageError("%s%s; --for takes one of: %s" % (
+    raise UsageError("%s%s --for takes one of: %s" % (
         "the host is missing" if name is None else "there is no host %s here" % one_line(name),
-        ", did you mean %s?" % meant if meant else "", ", ".join(HOSTS)))
+        ", did you mean %s?" % meant if meant else ";", ", ".join(HOSTS)))
 
 
 def _files(host: HostFile) -> Dict[str, str]:

@@ -59,7 +59,7 @@ def merged(place: EntryPlace, data: bytes, entry: Mapping[str, Any], replace: bo
     if there == entry:
         return None
     if there is not None and not replace:
-        raise CannotKeep("%s has another server %s already: --name gives this one another name, --replace takes its "
+        raise CannotKeep("%s has another server %r already: --name gives this one another name, --replace takes its "
                          "place" % (place.path, place.name))
     made = {"toml": _toml, "yaml": _yaml, "json": _json}[place.form](place, text, old, entry)
     _check(place, made, old, entry)

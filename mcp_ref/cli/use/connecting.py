@@ -177,9 +177,9 @@ def entry_named(server: Any) -> "Optional[Tuple[Configuration, str]]":
         return file, next(iter(file.servers))
     if name not in file.servers:
         meant = closest(name or "", file.servers)
-        raise UsageError("%s %s; write %s:NAME with one of these: %s" % (
-            path, "has no server %r%s" % (name, ", did you mean %s?" % meant if meant else "") if name else
-            "has %d servers" % len(file.servers), path, one_line(", ".join(file.servers)) or "none"))
+        raise UsageError("%s %s write %s:NAME with one of these: %s" % (
+            path, "has no server %r%s" % (name, ", did you mean %s? Otherwise" % meant if meant else ";") if name else
+            "has %d servers;" % len(file.servers), path, one_line(", ".join(file.servers)) or "none"))
     return file, name
 
 
