@@ -430,7 +430,8 @@ TOOLS[:] = [
 ]
 """
 WARNED = (
-    ("print('[INFO] ready', flush=True); serve()", ["stdout-noise"], ["[INFO] ready", "print to stderr"]),
+    ("print('[INFO] ready', flush=True); serve()", ["stdout-noise"],
+     ["1 line on stdout is no message, and some", "[INFO] ready", "print to stderr"]),
     ("serve(before=lambda asked: print('got', asked.get('method'), flush=True))", ["stdout-noise"],
      ["got server/discover"]),
     ("serve(before=lambda asked: asked['method'] == 'server/discover' and sys.exit(1))", ["ends-at-probe"],
@@ -457,6 +458,8 @@ def test_what_it_says_on_stderr_is_shown(place: Place, capsys: Any) -> None:
     text = "for n in range(5): print('line', n, file=sys.stderr, flush=True)\nserve()"
     code, out, _ = here(capsys, "doctor", *program(text)(place))
     assert code == 0 and "stderr, the last of 5 lines:\n  line 2\n  line 3\n  line 4\n" in out
+    code, out, _ = here(capsys, "doctor", *program(text.replace("5", "1"))(place))
+    assert code == 0 and "stderr, 1 line:\n  line 0\n" in out
 
 
 # --- The command ------------------------------------------------------------------------------------------------------

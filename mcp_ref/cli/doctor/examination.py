@@ -256,7 +256,8 @@ def _tell_health(report: Dict[str, Any], tell: Callable[[str], None]) -> None:
     if "start_milliseconds" in server:
         tell("start: %.0f ms until the first answer" % server["start_milliseconds"])
     if server["stderr"]:
-        tell("stderr, the last of %s:" % counted(server["stderr_lines"], "line"))
+        number = server["stderr_lines"]
+        tell("stderr, %s%s:" % ("the last of " * (number > len(server["stderr"])), counted(number, "line")))
         for line in server["stderr"]:
             tell("  " + line)
     for warned in report["warnings"]:
