@@ -472,6 +472,13 @@ def test_noise_is_counted_logged_kept_and_skipped(caplog: pytest.LogCaptureFixtu
     assert "banner" in caplog.text and all(record.name == "mcp_ref.transports.lines.child" for record in caplog.records)
 
 
+def test_one_line_of_noise_is_logged_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING), opened(stubborn("say", "banner", "say", "{}", "wait")) as transport:
+        assert transport.read() == [b"{}"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "skipped 1 line on the server's stdout that is no message; the first: b'banner'"]
+
+
 def test_a_flood_of_noise_takes_linear_time_and_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
     words = ["say", "x\n" * 60_000, "say", "{}", "wait"]
     with caplog.at_level(logging.WARNING), opened(stubborn(*words, grace=SLOW)) as transport:
