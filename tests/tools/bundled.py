@@ -49,6 +49,7 @@ def lay_out() -> None:
 def main(arguments: List[str]) -> int:
     """Return pytest's exit code."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
+    kept.setdefault("MCP_REF_SPEC", str(ROOT.parent / "shared" / "spec"))  # which is not beside the copy of the tests
     try:
         python = environment(ROOT / ".venv", PYTEST)
         lay_out()
