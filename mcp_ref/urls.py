@@ -29,6 +29,13 @@ def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or _FOUR.match(host) is not None
 
 
+def scheme_of(target: object) -> str:
+    """Return the scheme of a server's address, in lower case; "" for a command, and for what is no text."""
+    if isinstance(target, str) and "://" in target.split(" ")[0]:
+        return target.partition("://")[0].lower()
+    return ""
+
+
 class Url(NamedTuple):
     """An http or https URL in its parts. `read_url` makes one; the fragment is left out.
 

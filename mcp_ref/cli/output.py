@@ -60,6 +60,15 @@ def show(options: Any, client: Any, result: Any, blocks: List[Any]) -> None:
             say(text)
 
 
+def write_file(path: str, text: str) -> None:
+    """Write a result to a file, in place of what is there. Raises `UsageError` for one that cannot be written."""
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError("cannot write %s: %s" % (path, error.strerror or error)) from None
+
+
 def note(text: str) -> None:
     """Write a line to standard error: progress, a log message, a question. A closed stream is ignored."""
     if sys.stderr is None:

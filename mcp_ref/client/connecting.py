@@ -11,6 +11,7 @@ from ..peer.role import Role
 from ..protocol import lifecycle
 from ..revisions import Revision
 from ..transports.base import Transport
+from ..urls import scheme_of
 from ..version import __version__
 from .cache import SharedAnswers
 from .client import Client, LogCallback, NotificationCallback
@@ -152,13 +153,6 @@ def _check_unused(options: Mapping[str, Any], why: str) -> None:
     given = ", ".join(sorted(name for name, value in options.items() if value))
     if given:
         raise ValueError("%s: %s" % (given, why))
-
-
-def scheme_of(target: Target) -> str:
-    """Return the scheme of an address, in lower case; "" for commands and transports."""
-    if isinstance(target, str) and "://" in target.split(" ")[0]:
-        return target.partition("://")[0].lower()
-    return ""
 
 
 def _transport(

@@ -36,6 +36,7 @@ from ..options import spelt
 from ..revisions import REVISIONS, Revision
 from ..transports.lines.child import StdioChild
 from ..transports.lines.sockets import connect_socket
+from ..urls import scheme_of
 from ..wiretrace import Trace
 from .examination import PATIENCE, Chapter, Examination
 from .talk import Wire
@@ -71,7 +72,7 @@ def wire_to(
 
     ``inherit_env``: that of `StdioChild`. ``fields``: header fields of every HTTP request.
     """
-    scheme = server.partition("://")[0].lower() if isinstance(server, str) and "://" in server.split(" ")[0] else ""
+    scheme = scheme_of(server)
     if scheme in ("http", "https"):
         return lambda trace: Web(str(server), trace, fields, cafile)
     if scheme in ("tcp", "unix"):

@@ -5,7 +5,7 @@ verdict for each requirement (`Verdicts`). What a scene sends is illegal where i
 count.
 """
 
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional
 
 from ..checker import Checker
 from ..checker.findings import Finding
@@ -52,9 +52,10 @@ class Row(NamedTuple):
 class Chapter:
     """The results of one revision."""
 
-    def __init__(self, revision: Revision, wire: str) -> None:
+    def __init__(self, revision: Revision) -> None:
         self.revision = revision
-        self.wire = wire
+        self.wire = ""
+        """The kind of wire, once there is a conversation: pipe or web."""
         self.refused = ""
         """The reason why the server was not examined in it; "" if it was."""
         self.scenes: Dict[str, str] = {}
@@ -199,9 +200,8 @@ class Examination:
 
     def run(self) -> List[Chapter]:
         """Examine the server in each revision; return what came of each. Raises `McpError` if it cannot be reached."""
-        wire = WEB if self._make(Trace()).is_web else PIPE
         for revision in self._revisions:
-            chapter = self._chapter = Chapter(revision, wire)
+            chapter = self._chapter = Chapter(revision)
             if self._header is not None:
                 chapter.feed(self._header)
             self.chapters.append(chapter)
@@ -220,6 +220,7 @@ class Examination:
         except NotSpoken as error:
             chapter.refused = str(error)
             return
+        chapter.wire = stage.wire
         rows = [row for row in load().values() if row.plays_in(chapter.revision, chapter.wire) and (
             self._ids or not self._scenes or row.name in self._scenes)]
         for number, row in enumerate(rows, 1):
@@ -234,12 +235,3 @@ class Examination:
                 chapter.skipped(row, str(error))
             except (NotSpoken, McpError) as error:
                 chapter.skipped(row, "the server could not be reached for it: %s" % error)
-
-
-def totals(chapters: List[Chapter]) -> Tuple[Dict[str, int], int]:
-    """Return how many requirements are in which state, over all revisions, and the number of faults."""
-    counts = {state: 0 for state in STATES}
-    for chapter in chapters:
-        for row in chapter.rows() if not chapter.refused else ():
-            counts[row.state] += 1
-    return counts, sum(len(chapter.faults) for chapter in chapters)

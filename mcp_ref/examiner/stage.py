@@ -7,6 +7,7 @@ hints of a server are believed, because it is the server's own author who has it
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
+from ..methods import LIST_PROMPTS, LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, LIST_TOOLS
 from ..revisions import Revision
 from .arguments import valid
 from .scenes import PIPE, WEB, NotExamined
@@ -15,8 +16,8 @@ from .talk import NotSpoken, Talk, Wire
 ALL = "*"
 """The name by which all tools are allowed."""
 LISTS: Tuple[Tuple[str, str, str], ...] = (
-    ("tools/list", "tools", "tools"), ("resources/list", "resources", "resources"),
-    ("resources/templates/list", "resourceTemplates", "resources"), ("prompts/list", "prompts", "prompts"))
+    (LIST_TOOLS, "tools", "tools"), (LIST_RESOURCES, "resources", "resources"),
+    (LIST_RESOURCE_TEMPLATES, "resourceTemplates", "resources"), (LIST_PROMPTS, "prompts", "prompts"))
 """Method, member of the result, and capability of each list."""
 _MOST = 5
 """The tools, resources and prompts that are used by a scene that goes through them."""

@@ -5,17 +5,20 @@ server speaks it, where there is no handshake [2026-07-28 server/discover]. No c
 unless a scene asks for it: so a server has nothing to ask for.
 """
 
+from base64 import b64encode
 from itertools import count
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
+from ..checker.httpfacts import is_plain
+from ..checker.observed import META_REVISION
 from ..methods import DISCOVER, INITIALIZE, INITIALIZED, NAMED, PING
 from ..revisions import Revision
 from ..version import __version__
 from .wire import Reaction, Fields, Pipe, Web, as_bytes, is_response
 
 _IO = "io.modelcontextprotocol/"
-VERSION, INFO, CAPABILITIES, LOG_LEVEL = (
-    _IO + "protocolVersion", _IO + "clientInfo", _IO + "clientCapabilities", _IO + "logLevel")
+VERSION = META_REVISION
+INFO, CAPABILITIES, LOG_LEVEL = _IO + "clientInfo", _IO + "clientCapabilities", _IO + "logLevel"
 """The keys in ``_meta`` of a request [2026-07-28 basic/index §_meta]."""
 EXAMINER = {"name": "mcp_ref examiner", "version": __version__}
 MOST_PAGES = 100
@@ -207,7 +210,9 @@ class Talk:
 
 def encoded(text: str) -> str:
     """Return a value as a header field has it [2026-07-28 basic/transports/streamable-http §Value Encoding]."""
-    from base64 import b64encode
+    return text if is_plain(text) else in_base64(text)
 
-    plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?")
-    return text if plain else "=?base64?%s?=" % b64encode(text.encode("utf-8")).decode("ascii")
+
+def in_base64(text: str) -> str:
+    """Return a value in the encoded form, which also one that could stand as it is may have."""
+    return "=?base64?%s?=" % b64encode(text.encode("utf-8")).decode("ascii")

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..deadline import clock
-from ..errors import AnswerLost, ConnectFailed, ConnectionLost, TransportError
+from ..errors import METHOD_NOT_FOUND, AnswerLost, ConnectFailed, ConnectionLost, TransportError
 from ..http11.client.connect import CancelScope, Connector, server_url
 from ..http11.client.connection_pool import ConnectionPool
 from ..jsontext import JsonError, dumps, loads
 from ..limits import DEFAULT
+from ..methods import PING
 from ..streamable.http_trace import HttpTrace
 from ..threads import start_thread
 from ..transports.base import Transport, why_ended
@@ -50,8 +51,6 @@ class Reaction:
     """The header fields of the HTTP response."""
     others: Tuple[Any, ...] = ()
     """The messages that came before it by the same HTTP response: notifications, requests of the server."""
-    body: bytes = b""
-    """The body of an HTTP response that was no stream."""
 
     @property
     def result(self) -> Optional[Dict[str, Any]]:
@@ -131,18 +130,16 @@ class Pipe:
     def _read(self) -> None:
         while True:
             items = self._transport.read()
+            values = [parsed(item) for item in items or () if isinstance(item, bytes)]
             with self._changed:
-                for item in items or ():
-                    value = parsed(item) if isinstance(item, bytes) else None
-                    if value is not None:
-                        self.messages.append(value)
+                self.messages += [value for value in values if value is not None]
                 if items is None:
                     self.ended = why_ended(self._transport) or "the connection ended"
                 self._changed.notify_all()
             if items is None:
                 return
-            for item in items:
-                self._oblige(parsed(item) if isinstance(item, bytes) else None)
+            for value in values:
+                self._oblige(value)
 
     def _oblige(self, message: Any) -> None:
         if isinstance(message, dict) and isinstance(message.get("method"), str) and "id" in message:
@@ -173,14 +170,6 @@ class Pipe:
                     return None
                 self._changed.wait(left)
 
-    def wait_end(self, seconds: float) -> bool:
-        """Wait until the server has closed the connection; return False if it has not in time."""
-        until = clock() + seconds
-        with self._changed:
-            while not self.ended and clock() < until:
-                self._changed.wait(max(0.0, until - clock()))
-            return bool(self.ended)
-
     def close(self) -> None:
         """End the connection, and the process with it."""
         self._transport.close()
@@ -189,10 +178,10 @@ class Pipe:
 def answer_to(request: Dict[str, Any]) -> Dict[str, Any]:
     """Return our response to a request of the server."""
     response: Dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
-    if request["method"] == "ping":
+    if request["method"] == PING:
         response["result"] = {}
     else:
-        response["error"] = {"code": -32601, "message": "this client has declared no such capability"}
+        response["error"] = {"code": METHOD_NOT_FOUND, "message": "this client has declared no such capability"}
     return response
 
 
@@ -207,7 +196,6 @@ class Web:
 
     def __init__(self, url: str, trace: Trace, fields: Fields = (), cafile: Optional[str] = None) -> None:
         self.where = server_url(url)
-        self.url = url
         self.fields = tuple(fields)
         self._pool = ConnectionPool(Connector(self.where, DEFAULT.connect_timeout, cafile=cafile), 1.0)
         self.trace = HttpTrace(trace, None, "streamable-http")
@@ -249,7 +237,7 @@ class Web:
             values = value if isinstance(value, list) else [value]
             found = next((each for each in values if wanted(each)), None)
             why = "" if found is not None else "a body that is no response: %r" % body[:60] if body else "an empty body"
-            return Reaction(found, why, reply.status, pairs, tuple(each for each in values if each is not found), body)
+            return Reaction(found, why, reply.status, pairs, tuple(each for each in values if each is not found))
         if head:
             return Reaction(None, "a stream, which was not read", reply.status, pairs)
         events, others = SseSplitter(_LONGEST), []  # type: SseSplitter, List[Any]

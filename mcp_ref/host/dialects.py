@@ -37,8 +37,8 @@ some mean milliseconds by it. An entry that is right, but cannot be used here, l
 import re
 from typing import Any, Callable, Dict, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 
-from ..client.connecting import scheme_of
 from ..options import closest, spelt
+from ..urls import scheme_of
 from .catalogue import check_server_name
 from .configuration import AskInput, Config, Configuration, EntryUnusable, Variables
 

@@ -16,7 +16,7 @@ from typing import (
 )
 
 from ..client import Client
-from ..client.connecting import Target, scheme_of, transport_to
+from ..client.connecting import Target, transport_to
 from ..client.roots import Place, Roots
 from ..diagnostics.packagelog import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError
@@ -26,6 +26,7 @@ from ..peer.dispatcher import Connection
 from ..peer.role import Role
 from ..protocol.capabilities import has
 from ..transports.base import Transport, successor
+from ..urls import scheme_of
 from .catalogue import Catalogue, NameRule
 from .questions import HostCallbacks, HostElicitation, HostRoots, HostSampling
 

@@ -8,10 +8,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional
 
-from ...client.connecting import scheme_of
 from ...errors import McpError
 from ...limits import Limits
-from ...urls import Url
+from ...urls import Url, scheme_of
 from ...wiretrace import (
     BODY, CLIENT, END, GAP, MESSAGE, OPEN, PROCESS, REQUEST, RESPONSE, SERVER, SSE_EVENT, STDERR, Event, Trace,
 )

@@ -16,12 +16,12 @@ import sys
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from urllib.parse import urlsplit
 
-from ...client.connecting import scheme_of
 from ...host.catalogue import MAX_SERVER_NAME, check_server_name
 from ...host.dialects import ServerEntry, shape
 from ...options import closest
 from ...transports.lines.missing import instead
 from ...transports.lines.process import arguments
+from ...urls import scheme_of
 from ..command import Command, Commands, program
 from ..output import DONE, UsageError, note, one_line, say, say_json
 from ..use.connecting import entry_named

@@ -21,7 +21,7 @@ from ...diagnostics.masking import Masker
 from ...wiretrace import GAP, Event, Position, TraceCut, TraceError
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, as_json as json_text
-from ..output import note, say, say_json
+from ..output import note, say, say_json, write_file
 
 _LEVELS = (VIOLATION, WARNING)
 COLLECTED = 35_000
@@ -165,11 +165,7 @@ def _write(options: Any, reports: List[Report]) -> None:
         if options.out in options.server and not options.live:
             raise UsageError("--out %s is one of the recordings, and is not overwritten: name another file"
                              % options.out)
-        try:
-            with open(options.out, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-        except OSError as error:
-            raise UsageError("cannot write %s: %s" % (options.out, error.strerror or error)) from None
+        write_file(options.out, text)
     elif options.http or options.live:
         for line in text.rstrip("\n").split("\n"):
             note(line)

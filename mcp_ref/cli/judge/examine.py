@@ -22,7 +22,7 @@ from ...requirements import requirements
 from ...revisions import REVISIONS, revision
 from ...wiretrace import Trace
 from ..command import Command, Commands
-from ..output import DONE, FAILED, UNREACHABLE, UsageError, note, one_line, say, say_json
+from ..output import DONE, FAILED, UNREACHABLE, UsageError, note, one_line, say, say_json, write_file
 from ..tracing import trace_to
 from ..use.connecting import take_entry, target_arguments, target_options
 
@@ -144,11 +144,7 @@ def _write(options: Any, report: ExaminationReport) -> None:
     if not options.out:
         say(text.rstrip("\n"))
         return
-    try:
-        with open(options.out, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError("cannot write %s: %s" % (options.out, error.strerror or error)) from None
+    write_file(options.out, text)
     note("%s: %s" % (options.out, report.lines()[0]))
 
 

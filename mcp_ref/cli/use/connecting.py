@@ -229,7 +229,7 @@ def _answer(id: str, description: str, secret: bool) -> Optional[str]:
 
 def _http(options: Any) -> Dict[str, Any]:
     """Return the arguments of `mcp_ref.client.connect` about HTTP. Raises `UsageError`."""
-    from ...client.connecting import scheme_of
+    from ...urls import scheme_of
 
     given = {"headers": pairs_of(options.header, "--header"), "cafile": options.cafile}
     if any(given.values()) and scheme_of(options.server) not in ("http", "https"):
@@ -304,7 +304,7 @@ def authorization(options: Any) -> Dict[str, Any]:
     given = _given(options)
     if not given:
         return {}
-    from ...client.connecting import scheme_of
+    from ...urls import scheme_of
 
     if scheme_of(options.server) not in ("http", "https"):
         raise UsageError("%s is for servers at http:// and https://: others get what they need by --env" % given[0])

@@ -2,7 +2,7 @@
 
 from typing import List
 
-from ...methods import INITIALIZED, PING
+from ...methods import INITIALIZE, INITIALIZED, PING
 from ...revisions import REVISIONS
 from ..scenes import KEPT, Broken, CannotTell, Said, Verdict, every, scene
 from ..stage import SceneStage
@@ -58,7 +58,7 @@ def initialize_without_params(stage: SceneStage) -> Said:
     for params in ({}, {"protocolVersion": 7, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
                    {"protocolVersion": stage.revision.name, "capabilities": [], "clientInfo": "x"}):
         with stage.fresh(opened=False) as talk:
-            answer = talk.say({"jsonrpc": "2.0", "id": talk.next_id, "method": "initialize", "params": params},
+            answer = talk.say({"jsonrpc": "2.0", "id": talk.next_id, "method": INITIALIZE, "params": params},
                               seconds=min(1.0, stage.patience))
             if answer.result is not None:
                 found.append(CannotTell("initialize with %r gets a result" % (params,)))

@@ -6,6 +6,7 @@ from ...errors import HEADER_MISMATCH
 from ...methods import DISCOVER, GET_PROMPT, READ_RESOURCE
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
 from ..stage import SceneStage
+from ..talk import in_base64
 from ..wire import Reaction
 from .web import must
 
@@ -39,8 +40,6 @@ def header_mismatch(stage: SceneStage) -> Said:
 @scene("name-header", "http.header-mismatch-rejected", "http.param-server-decodes", wires="web")
 def name_header(stage: SceneStage) -> Said:
     """`Mcp-Name` is compared with the body after decoding: another name is refused, an encoded one is not."""
-    from base64 import b64encode
-
     listed = [(READ_RESOURCE, "uri", each.get("uri")) for each in stage.offered.get("resources", ())]
     listed += [(GET_PROMPT, "name", each.get("name")) for each in stage.offered.get("prompts", ())
                if not any(part.get("required") for part in each.get("arguments") or () if isinstance(part, dict))]
@@ -51,7 +50,7 @@ def name_header(stage: SceneStage) -> Said:
     talk, params = stage.talk, {member: name}
     wrong = [talk.say(talk.message(method, params, id=talk.next_id), fields={"Mcp-Name": value})
              for value in ("examiner-another-name", None)]
-    text = "=?base64?%s?=" % b64encode(str(name).encode("utf-8")).decode("ascii")
+    text = in_base64(str(name))
     right = talk.say(talk.message(method, params, id=talk.next_id), fields={"Mcp-Name": text})
     decoded = KEPT if right.result is not None else Broken("Mcp-Name %s: %s" % (text, right))
     return {"http.header-mismatch-rejected": every([must(each, 400) for each in wrong]),
