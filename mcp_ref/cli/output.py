@@ -11,7 +11,8 @@ The table EXITS maps exceptions to exit codes.
 """
 
 import sys
-from typing import IO, Any, Dict, List, NamedTuple, Optional, Tuple, Type
+from contextlib import contextmanager
+from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 from ..codec import encode
 from ..diagnostics import INDENT
@@ -67,6 +68,28 @@ def write_file(path: str, text: str) -> None:
             file.write(text)
     except OSError as error:
         raise UsageError("cannot write %s: %s" % (path, error.strerror or error)) from None
+
+
+@contextmanager
+def replacing(target: str, mode: int = 0o644) -> Iterator[IO[bytes]]:
+    """Open a file beside a target, which takes the target's place at the end: no reader sees half of it.
+
+    ``mode``: its permissions. If the body raises, the target stays as it was. Makes the folder if it is not there.
+    """
+    import os
+    import tempfile
+
+    folder = os.path.dirname(os.path.abspath(target))
+    os.makedirs(folder, exist_ok=True)
+    number, made = tempfile.mkstemp(prefix=".replacing-", dir=folder)
+    try:
+        with os.fdopen(number, "wb") as file:
+            yield file
+        os.chmod(made, mode)
+        os.replace(made, target)
+    except BaseException:
+        os.unlink(made)
+        raise
 
 
 def note(text: str) -> None:

@@ -24,7 +24,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import tokenize
 from importlib import import_module
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
@@ -32,7 +31,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
 from ...options import closest
 from ...version import __version__
 from ..command import Command, Commands, program
-from ..output import DONE, UsageError, note, say, say_json
+from ..output import DONE, UsageError, note, replacing, say, say_json
 from . import parts
 from .loader import PROGRAM
 
@@ -78,7 +77,8 @@ def _bundle(options: Any) -> int:
         raise UsageError(_nothing_of_it(source))
     texts = _texts(only)
     data = bundle(source, texts).encode("utf-8")
-    _write(target, data, os.stat(source.path).st_mode & 0o777)
+    with replacing(target, os.stat(source.path).st_mode & 0o777) as file:
+        file.write(data)
     others = list(_others(source))
     for text in others:
         note("mcp_ref: warning: %s" % text)
@@ -353,20 +353,6 @@ def _may_write(target: str, source: Program, force: bool) -> None:
         raise BundleError("%s is there and was not made by bundle; --force replaces it" % target)
     if hashlib.sha256(data[found.end():]).hexdigest().encode("ascii") != found.group(1):
         raise BundleError("%s was changed by hand since it was made; --force replaces it" % target)
-
-
-def _write(target: str, data: bytes, mode: int) -> None:
-    """Write the file beside its place, and rename it, so that no reader sees half of it."""
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    number, made = tempfile.mkstemp(prefix=".bundle-", dir=os.path.dirname(target))
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-        os.chmod(made, mode)
-        os.replace(made, target)
-    except BaseException:
-        os.unlink(made)
-        raise
 
 
 _EXAMPLES = """examples:

@@ -23,7 +23,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...version import __version__
 from ..command import Command, Commands
-from ..output import DONE, FAILED, UsageError, counted, note, one_line, say, say_json
+from ..output import DONE, FAILED, UsageError, counted, note, one_line, replacing, say, say_json
 from . import parts
 from .copies import Copy, VendorError, packed, read_copy, with_manifest
 from .parts import MANIFEST, ORIGINALS
@@ -218,28 +218,17 @@ def _archived(target: str) -> Tuple[Optional[str], List[str]]:
 
 
 def _write_zip(target: str, steps: List[str], content: Dict[str, bytes]) -> None:
-    """Write the archive beside the target, and rename it, so that no reader sees half an archive."""
-    import tempfile
     from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-    parent = os.path.dirname(target)
-    os.makedirs(parent, exist_ok=True)
     folders = {path.rpartition("/")[0] for path in ("/".join(steps + [path]) for path in content)}
     folders |= {"/".join(steps[:length]) for length in range(1, len(steps))}  # namespace packages need entries
-    number, made = tempfile.mkstemp(prefix=".vendor-", suffix=".zip", dir=parent)
-    try:
-        with os.fdopen(number, "wb") as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
-            for folder in sorted(folders):
-                archive.writestr(ZipInfo(folder + "/", _TIME), b"")
-            for path in sorted(content):
-                entry = ZipInfo("/".join(steps + [path]), _TIME)
-                entry.compress_type, entry.external_attr = ZIP_DEFLATED, 0o644 << 16
-                archive.writestr(entry, content[path])
-        os.chmod(made, 0o644)
-        os.replace(made, target)
-    except BaseException:
-        os.unlink(made)
-        raise
+    with replacing(target) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        for folder in sorted(folders):
+            archive.writestr(ZipInfo(folder + "/", _TIME), b"")
+        for path in sorted(content):
+            entry = ZipInfo("/".join(steps + [path]), _TIME)
+            entry.compress_type, entry.external_attr = ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, content[path])
 
 
 # Folders

@@ -9,10 +9,9 @@ import glob
 import os
 import re
 import stat
-import tempfile
 from typing import Dict, Iterator, List, NamedTuple, Sequence
 
-from ..output import UsageError, one_line
+from ..output import UsageError, one_line, replacing
 
 MANIFEST_NAME = "manifest.json"
 MAX_FILES = 10_000
@@ -130,28 +129,16 @@ def _checked(name: str, path: str, room: int) -> bytes:
 
 
 def write_bundle(target: str, content: Dict[str, bytes]) -> None:
-    """Write the archive beside the target, and rename it, so that no reader sees half of it.
-
-    Raises `BadBundle` for a target that is there and no bundle.
-    """
+    """Write the archive. Raises `BadBundle` for a target that is there and no bundle."""
     from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
     if os.path.lexists(target) and not _is_bundle(target):
         raise BadBundle("%s is there and is no bundle: give another name by -o, or remove it" % target)
-    parent = os.path.dirname(os.path.abspath(target))
-    os.makedirs(parent, exist_ok=True)
-    number, made = tempfile.mkstemp(prefix=".pack-", dir=parent)
-    try:
-        with os.fdopen(number, "wb") as file, ZipFile(file, "w") as archive:
-            for name in sorted(content, key=lambda name: (name != MANIFEST_NAME, name)):
-                entry = ZipInfo(name, _TIME)
-                entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
-                archive.writestr(entry, content[name], ZIP_DEFLATED, 9)
-        os.chmod(made, 0o644)
-        os.replace(made, target)
-    except BaseException:
-        os.unlink(made)
-        raise
+    with replacing(target) as file, ZipFile(file, "w") as archive:
+        for name in sorted(content, key=lambda name: (name != MANIFEST_NAME, name)):
+            entry = ZipInfo(name, _TIME)
+            entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
+            archive.writestr(entry, content[name], ZIP_DEFLATED, 9)
 
 
 def _is_bundle(target: str) -> bool:
