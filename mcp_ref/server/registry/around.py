@@ -54,15 +54,13 @@ def checked(hook: Hook) -> Hook:
     if not callable(hook):
         raise SignatureError("around takes a function(method, params, principal, proceed), got %.80r: write"
                              " @server.around without parentheses, or server.around(function)" % (hook,))
-    try:
-        function_parts(hook, _name_of(hook), True)
-    except SignatureError as error:
-        if "parameters are unknown" in str(error):
-            return hook  # as those of some builtins
-        raise
     import inspect
 
-    signature = inspect.signature(hook)
+    try:
+        signature = inspect.signature(hook)
+    except ValueError:
+        return hook  # its parameters are unknown, as those of some builtins
+    function_parts(hook, _name_of(hook), True)
     try:
         signature.bind("ping", {}, None, hook)
     except TypeError as error:
