@@ -128,7 +128,7 @@ def needed(source: Program) -> Set[str]:
     Raises `BundleError` for an import of what the package does not have.
     """
     package = parts.package_name()
-    modules = frozenset(".".join(parts.module_of(path)) for path in parts.files() if path.endswith(".py"))
+    modules = parts.module_names()
     homes: Dict[str, str] = {name: home[1:] for name, home in import_module(package)._HOMES.items()}
     found = _attributes(source.tree, package, homes, modules)
     imports = False

@@ -101,6 +101,12 @@ def files() -> Dict[str, bytes]:
     return {path: found[path] for path in sorted(found)}
 
 
+@lru_cache(maxsize=None)
+def module_names() -> FrozenSet[str]:
+    """Return the names of the package's modules inside it, with dots; that of the package itself is ""."""
+    return frozenset(".".join(module_of(path)) for path in files() if path.endswith(".py"))
+
+
 def read_folder(folder: str) -> Dict[str, bytes]:
     """Return the files of a package in a folder, without compiled and hidden files and what `vendor` has added."""
     found = {}
