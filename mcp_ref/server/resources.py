@@ -12,6 +12,8 @@ the URI is none                        -32602, and what is wrong with it, before
                                        [.. server/resources §Security Considerations] MUST
 an unknown URI                         the revision's code (-32002, since 2026-07-28 -32602) and the URI
                                        [..2025-11-25 server/resources §Error Handling] SHOULD
+a value that leads out of a folder     the same, and the name of the variable
+                                       [.. server/resources §Security Considerations] MUST
 the function raises `ResourceNotFound` the same
 the function raises `RpcError`         that error
 any other exception or a bad value     -32603 without text
@@ -20,9 +22,17 @@ any other exception or a bad value     -32603 without text
 
 Reading: variables of a template that do not fit the function's annotations (``n: int`` and ``x://many``)
 mean that there is no such resource; the next template is tried.
+
+Reading: a server must validate URIs. A value with a segment ``..`` or a null character, and one that is an absolute
+path, is refused however it was encoded, before the function runs: functions make names of files of their values. The
+option ``unchecked`` names the variables whose functions check them by themselves.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+import os
+import re
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Tuple, Union,
+)
 
 from ..codec import Model, encoder
 from ..errors import INVALID_PARAMS, ResourceNotFound, RpcError
@@ -49,6 +59,10 @@ if TYPE_CHECKING:
     from .registry.visibility import Visible
 
 
+_OUTSIDE = re.compile(r"(?:^|[/\\])\.\.(?:[/\\]|$)|\0|^[/\\]|^[A-Za-z]:" + ("" if os.name == "nt" else r"[/\\]"))
+"""Matches a value that is no path below a folder. ``C:name`` leads elsewhere on Windows only."""
+
+
 class RegisteredResource:
     """A function that reads a URI or the URIs of a template, and its message for the list."""
 
@@ -57,9 +71,11 @@ class RegisteredResource:
 
     def __init__(
         self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate],
-        cache: "Optional[Cache]" = None, visible: "Optional[Visible]" = None,
+        cache: "Optional[Cache]" = None, visible: "Optional[Visible]" = None, unchecked: FrozenSet[str] = frozenset(),
     ) -> None:
         self.description = description
+        self.unchecked = unchecked
+        """The variables whose values may lead out of a folder."""
         self.visible = visible
         """The function that says who sees it; None: everybody."""
         self.cache = cache
@@ -88,13 +104,26 @@ class RegisteredResource:
     def match(self, uri: str) -> Optional[Dict[str, Any]]:
         """Return the keyword arguments of a template's function for this URI; None if the URI does not match."""
         matched = None if self.template is None else self.template.match(uri)
-        if matched is None:
+        if matched is None or self._outside(matched):
             return None
         mended, _ = self.signature.coerce(matched)
         try:
             return None if self._inputs.validate(mended) else self.signature.bind(mended)
         except BindError:
             return None
+
+    def refusal(self, uri: str) -> str:
+        """Return why a URI that matches the template is refused all the same; "" if it is not."""
+        matched = None if self.template is None else self.template.match(uri)
+        name = self._outside(matched) if matched is not None else ""
+        return "the value of {%s} leads out of a folder" % name if name else ""
+
+    def _outside(self, matched: Dict[str, Any]) -> str:
+        """Return the name of a variable whose value leads out of a folder; "" if none does."""
+        for name, value in matched.items():
+            if name not in self.unchecked and any(_OUTSIDE.search(part) for part in _texts(value)):
+                return name
+        return ""
 
     def read(self, context: Context, uri: str, keywords: Dict[str, Any]) -> ReadResourceResult:
         """Run the function, and return its result. Raises its exceptions, and ValueError or TypeError for bad contents.
@@ -161,20 +190,23 @@ class Resources:
         meta: Optional[Dict[str, Any]] = None,
         cache: "Optional[Cache]" = None,
         visible: Optional[Callable[..., Any]] = None,
+        unchecked: Iterable[str] = (),
     ) -> RegisteredResource:
         """Register a function; see `Server.resource`.
 
-        Raises ValueError for a URI that is none or is taken, for parameters that are not the template's variables, and
-        for wrong annotations, icons, size or `_meta`; TypeError for options of another type.
+        Raises ValueError for a URI that is none or is taken, for parameters that are not the template's variables, for
+        names in ``unchecked`` that are none, and for wrong annotations, icons, size or `_meta`; TypeError for options
+        of another type.
         """
         where = "resource %r" % uri
         check_cache(where, cache)
         check_texts(where, name=name, title=title, description=description)
         _check_item(where, mime_type, size, annotations, icons, meta)
         name, shown = name or _name_of(function) or uri, visible_of(where, visible)
+        unchecked = _check_unchecked(uri, unchecked)
         if "{" in uri or "}" in uri:
             template = ResourceTemplate(uri, name, title, description, mime_type, icons, annotations, meta)
-            return self._add_template(RegisteredResource(function, template, cache, shown), uri)
+            return self._add_template(RegisteredResource(function, template, cache, shown, unchecked), uri)
         _check_registered(uri, uri)
         resource = Resource(uri, name, title, description, mime_type, size, icons, annotations, meta)
         registered = RegisteredResource(function, resource, cache, shown)
@@ -273,7 +305,7 @@ class Resources:
             uri = read(params).uri
             found = self.find(uri, context.connection.limits.max_uri_length, context)
             if found is None:
-                raise not_found(uri, revision)
+                raise not_found(uri, revision, self._refusal(uri, context))
             item, keywords = found
             try:
                 result = item.read(context, uri, keywords)
@@ -304,6 +336,11 @@ class Resources:
             if keywords is not None:
                 return item, keywords
         return None
+
+    def _refusal(self, uri: str, context: Context) -> str:
+        """Return why a URI that nothing reads is refused, though a template matches it; "" if none does."""
+        found = (item.refusal(uri) for item in self._patterns(context) if isinstance(item, RegisteredResource))
+        return next(filter(None, found), "")
 
     def covers(self, uri: str, max_length: int, context: Context) -> bool:
         """Return True if a resource, a template or a directory that the sender of this request sees stands for this
@@ -346,9 +383,18 @@ def check_uri(uri: str, max_length: int) -> None:
         raise RpcError(INVALID_PARAMS, "Invalid params: params.uri is not a URI: %s" % wrong)
 
 
-def not_found(uri: str, revision: Revision) -> RpcError:
+def not_found(uri: str, revision: Revision, why: str = "") -> RpcError:
     """Return the error for an unknown URI [..2025-11-25 server/resources §Error Handling] SHOULD."""
-    return RpcError(revision.resource_not_found_code, "Resource not found", {"uri": uri})
+    return RpcError(revision.resource_not_found_code, "Resource not found" + (why and ": " + why), {"uri": uri})
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in the value of a variable, which may be a text, a list or a dictionary."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for part in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _texts(part)
 
 
 def _hinting(revision: Revision) -> Optional[Callable[..., ReadResourceResult]]:
@@ -391,6 +437,18 @@ def _check_parameters(signature: Signature, given: List[str], uri: str) -> None:
     if unknown or missing:
         takes, gives = ", ".join(wanted) or "nothing", ", ".join(given) or "nothing"
         raise ValueError("the function for %r takes %s, but the URI gives %s" % (uri, takes, gives))
+
+
+def _check_unchecked(uri: str, names: Iterable[str]) -> FrozenSet[str]:
+    """Return the option as a set. Raises TypeError for one text, and ValueError for a name that is no variable."""
+    if isinstance(names, str):
+        raise TypeError("resource %r: unchecked is a list of names, such as [%r], not a str" % (uri, names))
+    found = frozenset(names)
+    unknown = sorted(found.difference(Template(uri).variables)) if found else []
+    if unknown:
+        raise ValueError("resource %r: unchecked names %s, and the URI has no such variable" % (
+            uri, ", ".join(unknown)))
+    return found
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -202,8 +202,9 @@ FAMILIES = (
     ("mcp_ref.server.serving.http_listener.endpoint_of", ("mcp_ref.server.Server.wsgi",), ("server", "streams")),
     ("mcp_ref.server.registry.directory.Directory", ("mcp_ref.server.Server.directory",), ()),
     ("mcp_ref.server.tools.Tools.add", ("mcp_ref.server.Server.tool",), ("function",)),
+    ("mcp_ref.server.resources.Resources.add", ("mcp_ref.server.Server.resource",), ("function",)),
     ("mcp_ref.server.resources.Resources.add",
-     ("mcp_ref.server.Server.resource", "mcp_ref.server.resources.Resources.add_fixed"), ("function",)),
+     ("mcp_ref.server.resources.Resources.add_fixed",), ("function", "unchecked")),  # fixed contents have no variables
     ("mcp_ref.server.prompts.Prompts.add", ("mcp_ref.server.Server.prompt",), ("function",)),
     ("mcp_ref.server.sampling.sample", ("mcp_ref.server.Context.sample",), ("ctx",)),
     ("mcp_ref.server.sampling.sample_with_tools", ("mcp_ref.server.Context.sample_with_tools",), ("ctx",)),

@@ -16,7 +16,8 @@ A function for a vendor's method gets the params by name, as a tool gets its arg
 """
 
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, TypeVar, Union, overload,
+    TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, TypeVar, Union,
+    overload,
 )
 
 from ...diagnostics.packagelog import get_logger
@@ -333,15 +334,17 @@ class Registration(Role):
         self, uri: str, *, name: Optional[str] = None, title: Optional[str] = None, description: Optional[str] = None,
         mime_type: Optional[str] = None, size: Optional[int] = None, annotations: "Optional[Annotations]" = None,
         icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None, cache: "Optional[Cache]" = None,
-        visible: Optional[Callable[..., Any]] = None,
+        visible: Optional[Callable[..., Any]] = None, unchecked: Iterable[str] = (),
     ) -> Callable[[Function], Function]:
         """Make a function a resource, or with ``{variables}`` in ``uri`` a resource template.
 
-        The function returns str, bytes, JSON values or resource contents. Variables are passed by name, decoded: a
-        value may hold slashes and ``..``, so serve files by `mcp_ref.server.registry.directory`. Options: ``name``,
+        The function returns str, bytes, JSON values or resource contents. Variables are passed by name, decoded. A
+        value with a segment ``..`` or a null character, and one that is an absolute path, is refused as an unknown URI;
+        slashes are not: serve files by `mcp_ref.server.registry.directory`. Options: ``name``,
         ``title``, ``description``, ``mime_type``, ``size`` (bytes), ``annotations``, ``icons``, ``meta``, ``cache``
-        (`Cache`: how long clients may cache the contents), ``visible`` (as that of `tool`). Raises ValueError if the
-        parameters are not the variables.
+        (`Cache`: how long clients may cache the contents), ``visible`` (as that of `tool`),
+        ``unchecked`` (the variables whose values come as they are). Raises ValueError if the parameters are not the
+        variables.
         """
         if not isinstance(uri, str):
             raise TypeError('a resource needs its URI, got %.80r; write @server.resource("config://app")' % (uri,))
@@ -350,6 +353,7 @@ class Registration(Role):
             self.resources.add(
                 function, uri, name=name, title=title, description=description, mime_type=mime_type, size=size,
                 annotations=annotations, icons=icons, meta=meta, cache=cache, visible=visible,
+                unchecked=unchecked,
             )
             return function
 
