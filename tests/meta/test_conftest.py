@@ -10,6 +10,8 @@ from typing import Tuple
 
 import pytest
 
+from tests.support.official_schema import PRESENT
+
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 LEAKY = '''
@@ -179,7 +181,8 @@ TOLD = {
     "test_faulty_over_http": "our side broke progress.token-active:",
     "test_faulty_server[tcp://127.0.0.1:0]": "our side broke progress.token-active:",
     "test_faulty_server[http://127.0.0.1:0/mcp]": "our side broke progress.token-active:",
-    "test_faulty_as_the_schema_says": "our side broke schema.json:",
+    # Without a copy of the official schemas, the checker's own tables see it.
+    "test_faulty_as_the_schema_says": "our side broke %s:" % ("schema.json" if PRESENT else "schema.params"),
     "test_named_in_vain": "sends_illegal names progress.token-active, which was not broken",
     "test_named_wrongly": "sends_illegal names what is no rule of the checker: progress.rises",
     "test_half_named": "sends_illegal names progress.increases, which was not broken",
