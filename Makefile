@@ -3,9 +3,9 @@ PYTHON ?= python3
 TOOL = $(PYTHON) tests/tools
 SPEC ?= ../shared/spec
 
-.PHONY: help demo test matrix check conformance interop hosts foreign bench soak stress fuzz pyz bundled wheel spec
+.PHONY: help demo test matrix check conformance interop hosts page-test foreign bench soak stress fuzz pyz bundled wheel spec
 help:    ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
+	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
 demo:    ## run a small server and a client, and print the wire (any python3, nothing installed)
 	@$(PYTHON) -m mcp_ref demo $(ARGS)
 test:    ## run the test suite, in a virtual environment with pytest
@@ -20,6 +20,8 @@ interop: ## talk to real servers and clients of other makers
 	@$(PYTHON) tests/interop/run.py $(ARGS)
 hosts:   ## run the recipes of examples/hosts in GDB, Blender, LibreOffice ... (ARGS=--install: by apt-get)
 	@$(PYTHON) tests/hosts/run.py $(ARGS)
+page-test: ## drive the page of a session in Chromium (ARGS=--install: by apt-get)
+	@$(PYTHON) tests/page/run.py $(ARGS)
 foreign: ## record sessions between programs of other makers, and judge them (about ten minutes)
 	@$(PYTHON) tests/interop/foreign.py $(ARGS)
 	@$(PYTHON) tests/interop/conformance_sessions.py $(ARGS)

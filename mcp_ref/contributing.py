@@ -53,6 +53,7 @@ floor  name               what it has
        `demo`             the demonstration of ``make demo``
        `testing`          tests of servers: a client in memory, each revision in turn
        `examiner`         examinations of servers: legal and illegal messages, in each revision
+       `inspector`        the page that shows a session: markup, style, scripts, and a session as they read it
 17     `cli`              the command line
 18     `__main__`         ``python3 -m mcp_ref``
        `contributing`     this page

@@ -84,6 +84,8 @@ class Step(NamedTuple):
     """The status of a task that it tells; "" if it tells none."""
     turns: bool = False
     """True if the task had another status before."""
+    answers: int = -1
+    """The place of the request that it answers; -1 for none."""
 
 
 class Gap(NamedTuple):
@@ -266,6 +268,7 @@ class Scribe:
             self._streams[event.exchange].events += 1
         task = self._of_task(event, message, asked, place)
         if asked is not None:
+            self._steps[place] = self._steps[place]._replace(answers=asked.place)
             self._answered(event, said, asked, place)
         elif sense == ASKED:
             rounds = self._again(event, said, counted)

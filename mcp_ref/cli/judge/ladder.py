@@ -1,15 +1,17 @@
 """The command `ladder`: draw a recorded session as a sequence diagram, with what the checker found at its messages."""
 
 import argparse
-from typing import Any, Iterable, Iterator, List, Tuple
+import os
+from typing import Any
 
-from ...checker import Checker, Finding
-from ...ladder.conversation import NOTE, Conversation, Remark, Scribe, Step
+from ...checker import Checker
+from ...ladder.conversation import NOTE, Scribe, Step
 from ...ladder.stretches import between, elided
 from ...wiretrace import Event
 from ..command import Command, Commands
-from ..output import DONE, UsageError, note, say
+from ..output import DONE, UsageError, note, say, write_file
 from .check import judge_file
+from .drawing import drawn_with
 
 _HELP = """\
 what is drawn:
@@ -18,35 +20,17 @@ what is drawn:
   (check tells more of it). The middle of a long stretch in which nothing happened, and of many looks at a task, is left
   out; --from and --to show a part in full.
 
+--html writes one file that any browser shows, offline: the whole session with times, filters, the bytes and the
+meaning of each message, and what breaks a rule at the message that breaks it.
+
 FILE is what the command check reads: a trace, a HAR, or JSON-RPC messages one a line."""
-
-
-def remarks(findings: Iterable[Finding]) -> Iterator[Remark]:
-    """Yield findings as a drawing takes them."""
-    for each in findings:
-        follows = " (follows from %s)" % each.cause.rule.id if each.cause is not None else ""
-        yield Remark(each.verdict, each.rule.id + follows, each.party,
-                     each.evidence + " (%s)" % each.where * bool(each.where), each.number, each.exchange,
-                     each.connection, each.time)
-
-
-def judged(events: Iterable[Event]) -> Tuple[Conversation, List[Finding]]:
-    """Return the conversation of events, with what the checker finds, and that."""
-    checker, scribe = Checker(), Scribe()
-    for event in events:
-        checker.feed(event)
-        scribe.take(event)
-    return _finished(checker, scribe), checker.findings
-
-
-def _finished(checker: Checker, scribe: Scribe) -> Conversation:
-    checker.finish()
-    return scribe.conversation(remarks(checker.findings))
 
 
 def _ladder(options: Any) -> int:
     from ...ladder import mermaid, text
 
+    if options.html is not None:
+        return _page(options)
     if options.width < text.LEAST:
         raise UsageError("--width %d is too narrow: at least %d" % (options.width, text.LEAST))
     checker, scribe = Checker(), Scribe()
@@ -56,7 +40,7 @@ def _ladder(options: Any) -> int:
         scribe.take(event)
 
     broke_off = judge_file(options.file, take, "drawn")
-    whole = _finished(checker, scribe)
+    whole = drawn_with(checker, scribe)
     if not any(isinstance(step, Step) and step.kind != NOTE for step in whole.steps):
         raise UsageError("%s has no messages: there is nothing to draw" % options.file)
     if broke_off:
@@ -73,10 +57,36 @@ def _ladder(options: Any) -> int:
     return DONE
 
 
+def _page(options: Any) -> int:
+    """Write the page of a session."""
+    from ...inspector import SessionRecord, page
+    from ..learn.glossary import glossary
+
+    if options.mermaid or options.first is not None or options.last is not None:
+        raise UsageError("--html shows the whole session: leave out --mermaid, --from and --to")
+    checker, record = Checker(), SessionRecord()
+
+    def take(event: Event, line: int) -> None:
+        checker.feed(event, line)
+        record.take(event)
+
+    broke_off = judge_file(options.file, take, "drawn")
+    checker.finish()
+    if not checker.messages:
+        raise UsageError("%s has no messages: there is nothing to draw" % options.file)
+    title = "Session" if options.file == "-" else os.path.basename(options.file)  # the page is passed on
+    write_file(options.html, page(record.document(title, checker.findings, glossary(record.methods()))))
+    note("%s: %d messages, %d findings%s" % (
+        options.html, checker.messages, sum(each.cause is None for each in checker.findings),
+        broke_off and "; " + broke_off))
+    return DONE
+
+
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _HELP
     parser.add_argument("file", metavar="FILE", help="a recording; - is standard input")
     parser.add_argument("--mermaid", action="store_true", help="print the source of a diagram for Mermaid")
+    parser.add_argument("--html", metavar="OUT", help="write a page for browsers to a file")
     parser.add_argument("--from", dest="first", metavar="N", type=int, help="the number of the first message to draw")
     parser.add_argument("--to", dest="last", metavar="N", type=int, help="the number of the last message to draw")
     parser.add_argument("--width", type=int, default=80, help="columns of the text (80)")

@@ -53,7 +53,7 @@ def _object(rule: Any) -> Dict[str, Any]:
     from ...checker.scenes import traces
     from ...ladder import text
     from ...ladder.stretches import elided
-    from ..judge.ladder import judged
+    from ..judge.drawing import judged
 
     verdict = DISAGREE if rule.disagree else VIOLATION if "MUST" in rule.requirement.level else WARNING
     party = _PARTIES["sender" if rule.requirement.role == "both" else rule.party]

@@ -1,0 +1,31 @@
+"""The page that shows a session: one self-contained HTML file, without a framework and without a network.
+
+::
+
+    record = SessionRecord()
+    for event in events:
+        record.take(event)
+    text = page(record.document("my session", findings))
+
+===================  ===============================================================================================
+module               what it has
+===================  ===============================================================================================
+`record`             a session as the page reads it: the steps of `mcp_ref.ladder`, the bytes of messages, findings
+`document`           the page: markup, style and scripts with the session inside, and what a browser may do with it
+``page.html``        the markup
+``page.css``         the style: light and dark, 360 to 2,560 pixels
+``json.js``          JSON as text: nothing is parsed into numbers, so nothing is lost
+``session.js``       the session, and which of its steps a filter lets through
+``ladder.js``        the drawing; only the rows that are seen are there
+``details.js``       one message: its members and what they mean, its bytes, its HTTP exchange, its findings
+``page.js``          what ties these together: keys, buttons, the search
+===================  ===============================================================================================
+
+All text of peers reaches the page as text nodes. `document.page` forbids everything else: no address is asked for
+anything, and no script runs but those of the page, which are named by their digests (``Content-Security-Policy``).
+"""
+
+from .document import page
+from .record import SessionRecord
+
+__all__ = ["SessionRecord", "page"]

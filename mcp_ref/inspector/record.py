@@ -1,0 +1,200 @@
+"""A session as the page reads it: a JSON object.
+
+=============== =====================================================================================================
+member          what it is
+=============== =====================================================================================================
+``form``        1, the version of this form
+``title``       the name of the session
+``recorder``    what recorded it; ``started``: when, as text; ``recorded``: what the recorder sees (`RECORDED`)
+``connections`` an array of ``[name, transport]``
+``revisions``   the names of the revisions in force
+``kinds``       the names of the kinds of steps; ``counted``: the methods of steps
+``steps``       an array of arrays, see STEP
+``groups``      an array of ``[kind, label, connection, steps]``; the steps of a phase are the first and the last
+``exchanges``   by number, an object of ``method``, ``target``, ``fields``, ``status``, ``answered`` (the fields of the
+                response)
+``findings``    an array of objects: ``step`` (-1: at none), ``verdict``, ``rule``, ``text``, ``party``, ``evidence``,
+                ``where``, ``key``, ``page``, ``heading``, ``url``, ``level``, ``cause`` (the place of the
+                finding that it follows from, or -1)
+``glossary``    what `SessionRecord.document` was given
+=============== =====================================================================================================
+
+Bytes of messages are texts, also where they are JSON: a browser would make numbers of them, and lose digits.
+"""
+
+import json
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+
+from ..checker import Finding
+from ..ladder.conversation import PHASE, Remark, Scribe, Step, pairs
+from ..wiretrace.text import plain, shorten
+from ..wiretrace import HEADER, MESSAGE, OPEN, REQUEST, RESPONSE, Event
+
+FORM = 1
+STEP = ("kind", "from", "label", "time", "connection", "exchange", "number", "counted", "sense", "status", "answers",
+        "revision", "about", "text")
+"""The members of a step. ``kind``, ``connection``, ``counted`` and ``revision`` are places in the arrays of these
+names, -1 for none; ``from`` is 0 for the client, 1 for the server, -1 for neither; ``sense`` is 1 for a request, 2 for
+the response to one, 0 for anything else; ``answers`` is the place of the request, or -1; ``about`` is the name or the
+URI that a request is about; ``text`` has the bytes of a message."""
+_PARTIES = {"client": 0, "server": 1}
+_SENSES = {"asked": 1, "answered": 2}
+_ABOUT = 60
+_META = "io.modelcontextprotocol/protocolVersion"
+
+
+class _Places:
+    """Names by the order in which they came."""
+
+    def __init__(self) -> None:
+        self.names: List[str] = []
+        self._places: Dict[str, int] = {}
+
+    def of(self, name: str) -> int:
+        """Return the place of a name; -1 for ""."""
+        if not name:
+            return -1
+        if name not in self._places:
+            self._places[name] = len(self.names)
+            self.names.append(name)
+        return self._places[name]
+
+
+class SessionRecord:
+    """Makes the record of a session from its events, one by one."""
+
+    def __init__(self) -> None:
+        self._scribe = Scribe()
+        self._header: Mapping[str, Any] = {}
+        self._connections: Dict[str, str] = {}
+        """Name -> transport."""
+        self._texts: List[str] = []
+        """The bytes of each message."""
+        self._said: List[str] = []
+        """The revision that each message names; "" where it names none."""
+        self._about: List[str] = []
+        """The name or URI that each message is about."""
+        self._exchanges: Dict[int, Dict[str, Any]] = {}
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        if event.kind == HEADER:
+            self._header = event.more
+            return
+        if event.kind == OPEN:
+            self._connections[event.connection] = str(event.more.get("transport") or "")
+        else:
+            self._connections.setdefault(event.connection, "")
+        if event.kind == MESSAGE:
+            several = isinstance(event.message, list)
+            for message in event.message if several else [event.message]:
+                self._texts.append(_bytes_of(event) if event.text and not several else _as_text(message))
+                self._said.append(_revision_in(message))
+                self._about.append(_about(message))
+        elif event.kind in (REQUEST, RESPONSE):
+            self._exchange(event)
+        self._scribe.take(event)
+
+    def _exchange(self, event: Event) -> None:
+        found = self._exchanges.setdefault(event.exchange, {})
+        if event.kind == REQUEST:
+            found.update(method=event.more.get("method"), target=event.more.get("target"), fields=pairs(event))
+        else:
+            found.update(status=event.more.get("status"), answered=pairs(event))
+
+    def document(self, title: str, findings: Sequence[Finding] = (),
+                 glossary: "Mapping[str, Any]" = {}) -> Dict[str, Any]:
+        """Return the session as the page reads it.
+
+        ``glossary``: by revision, an object of ``methods`` and ``types``, as the command `explain` has them.
+        """
+        remarks = [_remark(finding) for finding in findings]
+        whole = self._scribe.conversation(remarks)
+        steps = [step for step in whole.steps if isinstance(step, Step)]
+        at = {id(remark): place for place, step in enumerate(steps) for remark in step.remarks}
+        names = {"kinds": _Places(), "counted": _Places(), "revisions": _Places()}
+        connections = list(self._connections)
+        rows = [self._row(step, names, connections, revision) for step, revision in zip(steps, self._in_force(steps))]
+        return {
+            "form": FORM, "title": title, "recorder": self._header.get("recorder", ""),
+            "started": self._header.get("started", ""), "recorded": list(self._header.get("recorded", ())),
+            "connections": [[name, transport] for name, transport in self._connections.items()],
+            **{name: places.names for name, places in names.items()},
+            "steps": rows,
+            "groups": [[group.kind, group.label, connections.index(group.connection),
+                        [group.steps[0], group.steps[-1]] if group.kind == PHASE else list(group.steps)]
+                       for group in whole.groups if group.steps],
+            "exchanges": {str(number): exchange for number, exchange in self._exchanges.items()},
+            "findings": _findings(findings, [at.get(id(remark), -1) for remark in remarks]),
+            "glossary": dict(glossary),
+        }
+
+    def methods(self) -> Set[Tuple[str, str]]:
+        """Return the revisions and methods that occur, for a glossary."""
+        steps = [step for step in self._scribe.conversation().steps if isinstance(step, Step)]
+        return {(revision, step.counted) for step, revision in zip(steps, self._in_force(steps))
+                if revision and step.counted}
+
+    def _row(self, step: Step, names: Dict[str, _Places], connections: List[str], revision: str) -> List[Any]:
+        text, about = (self._texts[step.number - 1], self._about[step.number - 1]) if step.number else ("", "")
+        return [names["kinds"].of(step.kind), _PARTIES.get(step.direction, -1), step.label, round(step.time, 6),
+                connections.index(step.connection), step.exchange, step.number, names["counted"].of(step.counted),
+                _SENSES.get(step.sense, 0), step.status, step.answers, names["revisions"].of(revision), about,
+                text]
+
+    def _in_force(self, steps: Iterable[Step]) -> List[str]:
+        """Return the revision of each step: the one that it names, that of its request, or that of its connection."""
+        found: List[str] = []
+        agreed: Dict[str, str] = {}
+        for step in steps:
+            said = self._said[step.number - 1] if step.number else ""
+            if said and step.counted == "initialize" and step.answers >= 0:
+                agreed[step.connection] = said
+            elif not said and step.answers >= 0:
+                said = found[step.answers]
+            found.append(said or agreed.get(step.connection, ""))
+        return found
+
+
+def _as_text(message: Any) -> str:
+    """Return a message as JSON, as people read it: also one that this package would not send."""
+    return json.dumps(message, ensure_ascii=False)
+
+
+def _bytes_of(event: Event) -> str:
+    """Return bytes that are not canonical; those that are no UTF-8 as escapes."""
+    return event.text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _revision_in(message: Any) -> str:
+    """Return the revision that a message names: in ``_meta``, or as the parameter or the result of `initialize`."""
+    for name in ("params", "result"):
+        part = message.get(name) if isinstance(message, dict) else None
+        if isinstance(part, dict):
+            meta = part.get("_meta")
+            for said in (meta.get(_META) if isinstance(meta, dict) else None, part.get("protocolVersion")):
+                if isinstance(said, str):
+                    return said
+    return ""
+
+
+def _about(message: Any) -> str:
+    """Return the name or the URI in the params of a request; "" if there is none."""
+    params = message.get("params") if isinstance(message, dict) else None
+    found = (params.get(name) for name in ("name", "uri", "taskId")) if isinstance(params, dict) else ()
+    return next((plain(shorten(each, _ABOUT)) for each in found if isinstance(each, str)), "")
+
+
+def _remark(finding: Finding) -> Remark:
+    return Remark(finding.verdict, finding.rule.id, finding.party, finding.evidence, finding.number, finding.exchange,
+                  finding.connection, finding.time)
+
+
+def _findings(findings: Sequence[Finding], at: Sequence[int]) -> List[Dict[str, Any]]:
+    places = {id(finding): place for place, finding in enumerate(findings)}
+    return [{
+        "step": step, "verdict": each.verdict, "rule": each.rule.id, "text": each.rule.text, "party": each.party,
+        "evidence": each.evidence, "where": each.where, "key": each.key, "page": each.clause.page,
+        "heading": each.clause.heading, "url": each.clause.url or "", "level": each.clause.level,
+        "cause": places.get(id(each.cause), -1),
+    } for each, step in zip(findings, at)]
