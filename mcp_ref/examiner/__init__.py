@@ -15,7 +15,8 @@ their annotations say that they only read, or if they are allowed by name.
 ===============  ===================================================================================================
 module           what it has
 ===============  ===================================================================================================
-`wire`           bytes to a server and back: pipes, sockets, HTTP
+`wire`           bytes to a server and back: pipes, sockets, Streamable HTTP
+`sse_wire`       bytes to a server of HTTP+SSE and back
 `talk`           a legal conversation in one revision
 `arguments`      arguments of tools, made from schemas
 `scenes`         a scene as a row: the requirements it decides and provokes, and what it may say
@@ -25,8 +26,7 @@ module           what it has
 `report`         the report, for people and for programs
 ===============  ===================================================================================================
 
-Not examined yet: clients; HTTP+SSE, the transport of 2024-11-05 over HTTP; tasks, skills and apps; authorization; and
-what the report calls "no scene shows it".
+Not examined yet: clients; tasks, skills and apps; authorization; and what the report calls "no scene shows it".
 """
 
 import os
@@ -39,6 +39,7 @@ from ..transports.lines.sockets import connect_socket
 from ..urls import scheme_of
 from ..wiretrace import Trace
 from .examination import PATIENCE, Chapter, Examination
+from .sse_wire import Sse, serves_sse
 from .talk import Wire
 from .wire import Fields, Pipe, Web
 
@@ -74,7 +75,21 @@ def wire_to(
     """
     scheme = scheme_of(server)
     if scheme in ("http", "https"):
-        return lambda trace: Web(str(server), trace, fields, cafile)
+        return _FoundOut(str(server), fields, cafile)
     if scheme in ("tcp", "unix"):
         return lambda trace: Pipe(connect_socket(str(server)), trace)
     return lambda trace: Pipe(StdioChild(server, env, inherit_env, cwd), trace)
+
+
+class _FoundOut:
+    """Makes wires to an address of HTTP; the first time it is found out which of the two transports is there."""
+
+    def __init__(self, url: str, fields: Fields, cafile: Optional[str]) -> None:
+        self._arguments = url, fields, cafile
+        self._sse: Optional[bool] = None
+
+    def __call__(self, trace: Trace) -> Wire:
+        url, fields, cafile = self._arguments
+        if self._sse is None:
+            self._sse = serves_sse(url, fields, cafile)
+        return Sse(url, trace, fields, cafile) if self._sse else Web(url, trace, fields, cafile)

@@ -13,7 +13,7 @@ from ..errors import McpError
 from ..requirements import Requirement, requirements
 from ..revisions import REVISIONS, Revision
 from ..wiretrace import HEADER, SERVER, Event, Trace
-from .scenes import PIPE, WEB, Broken, CannotTell, Kept, NotExamined, Said, Scene, Verdict, load
+from .scenes import PIPE, SSE, WEB, Broken, CannotTell, Kept, NotExamined, Said, Scene, Verdict, load
 from .stage import SceneStage
 from .talk import NotSpoken, Wire
 
@@ -22,7 +22,7 @@ STATES = (BROKEN, WARNED, KEPT, UNSURE, NOT_EXAMINED)
 """The states of a requirement, the worst first."""
 PATIENCE = 5.0
 """The seconds for which an answer is waited for, by default."""
-_ELSEWHERE = {PIPE: ("http.", "sse.", "auth."), WEB: ("stdio.", "sse.")}
+_ELSEWHERE = {PIPE: ("http.", "sse.", "auth."), WEB: ("stdio.", "sse."), SSE: ("stdio.", "auth.")}
 """Wire -> the requirements that are about others."""
 
 
@@ -55,7 +55,7 @@ class Chapter:
     def __init__(self, revision: Revision) -> None:
         self.revision = revision
         self.wire = ""
-        """The kind of wire, once there is a conversation: pipe or web."""
+        """The kind of wire, once there is a conversation: pipe, web or sse."""
         self.refused = ""
         """The reason why the server was not examined in it; "" if it was."""
         self.scenes: Dict[str, str] = {}
@@ -130,9 +130,12 @@ class Chapter:
             for id in (each.id, *(_rules()[each.id].also if each.id in _rules() else ())):
                 faults.setdefault(id, each)
         found = []
+        elsewhere = _ELSEWHERE[self.wire]
+        if self.wire == SSE and self.revision not in requirements()["sse.endpoint-event"].stated:
+            elsewhere += ("http.",)  # what later revisions say of HTTP is about their own transport
         for id, row in requirements().items():
             if row.binding and row.role in ("server", "both") and self.revision in row.stated and not id.startswith(
-                    _ELSEWHERE[self.wire]):
+                    elsewhere):
                 found.append(self._row(row, faults.get(id), of.get(id)))
         return found
 

@@ -34,11 +34,11 @@ from ..revisions import REVISIONS, Revision
 if TYPE_CHECKING:
     from .stage import SceneStage
 
-PIPE, WEB = "pipe", "web"
+PIPE, WEB, SSE = "pipe", "web", "sse"
 Said = Union[Verdict, Dict[str, Verdict]]
 Play = Callable[["SceneStage"], Said]
-__all__ = ["KEPT", "PIPE", "WEB", "Broken", "CannotTell", "Kept", "NotExamined", "Said", "Scene", "Verdict", "every",
-           "load", "refused", "scene"]
+__all__ = ["KEPT", "PIPE", "SSE", "WEB", "Broken", "CannotTell", "Kept", "NotExamined", "Said", "Scene", "Verdict",
+           "every", "load", "refused", "scene"]
 
 
 class NotExamined(Exception):
@@ -71,12 +71,13 @@ SCENES: Dict[str, Scene] = {}
 """All scenes by name, in the order in which they are played; `load` fills it."""
 
 
-def scene(name: str, *ids: str, provokes: str = "", wires: str = "pipe web", needs: str = "",
+def scene(name: str, *ids: str, provokes: str = "", wires: str = "pipe web sse", needs: str = "",
           only: Optional[Callable[[Revision], Any]] = None) -> Callable[[Play], Play]:
     """Declare the decorated function as a scene; see the module.
 
     It is played in the revisions that state one of the requirements. ``only``: a function that narrows them. ``wires``:
-    pipe, web, or both. Raises ValueError for a name that is taken, and for ids that are no requirements.
+    pipe, web (Streamable HTTP), sse (HTTP+SSE). Raises ValueError for a name that is taken, and for ids that are no
+    requirements.
     """
     every = (*ids, *provokes.split())
     unknown = [id for id in every if id not in requirements()]

@@ -10,8 +10,9 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tup
 from ..methods import LIST_PROMPTS, LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, LIST_TOOLS
 from ..revisions import Revision
 from .arguments import valid
-from .scenes import PIPE, WEB, NotExamined
+from .scenes import NotExamined
 from .talk import NotSpoken, Talk, Wire
+from .wire import Web
 
 ALL = "*"
 """The name by which all tools are allowed."""
@@ -52,8 +53,8 @@ class SceneStage:
 
     @property
     def wire(self) -> str:
-        """The kind of wire: pipe or web."""
-        return WEB if self.talk.wire.is_web else PIPE
+        """The kind of wire: pipe, web or sse."""
+        return self.talk.wire.kind
 
     @contextmanager
     def fresh(self, opened: bool = True) -> Iterator[Talk]:
@@ -66,8 +67,8 @@ class SceneStage:
 
     def _begun(self) -> Talk:
         wire = self._make()
-        if not wire.is_web:
-            wire.open()  # type: ignore[union-attr]
+        if not isinstance(wire, Web):
+            wire.open()
         return Talk(wire, self.revision, self.patience)
 
     def _opened(self) -> Talk:

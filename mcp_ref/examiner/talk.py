@@ -14,7 +14,8 @@ from ..checker.observed import META_REVISION
 from ..methods import DISCOVER, INITIALIZE, INITIALIZED, NAMED, PING
 from ..revisions import Revision
 from ..version import __version__
-from .wire import Reaction, Fields, Pipe, Web, as_bytes, is_response
+from .sse_wire import Sse
+from .wire import Fields, Heard, Pipe, Reaction, Web, as_bytes, is_response
 
 _IO = "io.modelcontextprotocol/"
 VERSION = META_REVISION
@@ -23,7 +24,7 @@ INFO, CAPABILITIES, LOG_LEVEL = _IO + "clientInfo", _IO + "clientCapabilities", 
 EXAMINER = {"name": "mcp_ref examiner", "version": __version__}
 MOST_PAGES = 100
 """The pages of a list that are asked for."""
-Wire = Union[Pipe, Web]
+Wire = Union[Pipe, Sse, Web]
 _LATE = 0.2
 """Seconds for which a response is waited for that must not come."""
 
@@ -53,10 +54,10 @@ class Talk:
         return found if isinstance(found, dict) else {}
 
     @property
-    def pipe(self) -> Pipe:
-        """The wire, in scenes that are played on pipes. Raises TypeError for another one."""
-        if not isinstance(self.wire, Pipe):
-            raise TypeError("this wire is no pipe")
+    def pipe(self) -> Heard:
+        """The wire, in scenes that are played on pipes and on HTTP+SSE. Raises TypeError for another one."""
+        if not isinstance(self.wire, Heard):
+            raise TypeError("on this wire nothing comes by itself")
         return self.wire
 
     @property
@@ -140,9 +141,10 @@ class Talk:
         if id is None and isinstance(value, dict):
             id = value.get("id")
         since = len(self.wire.messages)
-        why = self.wire.send(value)
-        if why or not seconds:
-            return Reaction(why=why)
+        fields_of_http = () if self.wire.kind == "pipe" else self.header_fields(value, fields or {})
+        refusal = self.wire.send(value, fields_of_http)
+        if refusal is not None or not seconds:
+            return refusal or Reaction()
         return self.answer(id, seconds, since)
 
     def answer(self, id: Any, seconds: Optional[float] = None, since: int = 0) -> Reaction:

@@ -1,13 +1,15 @@
 """The wires of an examination: whatever bytes are given go out, and everything that comes back is kept.
 
-A `Pipe` is a server that was started here, or a socket with the same framing; a `Web` is Streamable HTTP. Both tell a
-trace of all that passes, so that the checker judges it. Neither knows what is allowed: that is what the scenes are for.
+A `Pipe` is a server that was started here, or a socket with the same framing; a `Web` is Streamable HTTP; HTTP+SSE is
+in `sse_wire`. All tell a trace of all that passes, so that the checker judges it. None knows what is allowed: that is
+what the scenes are for.
 
 =========  ===================================  =========================================================
            what is sent                         what comes of it
 =========  ===================================  =========================================================
 `Pipe`     one line                             an answer if one comes, later, among other messages
 `Web`      one HTTP request, mostly a `POST`    the response with its status; a stream is read as it comes
+`Sse`      a `POST`                             a status; an answer if one comes, later, by the stream
 =========  ===================================  =========================================================
 """
 
@@ -104,54 +106,38 @@ def is_response(message: Any) -> bool:
     return isinstance(message, dict) and "method" not in message and ("result" in message or "error" in message)
 
 
-class Pipe:
-    """Lines to and from a server: standard streams of a process, or a socket.
+class Heard:
+    """A wire on which messages come at any time: what was heard on it so far.
 
     A thread of its own reads. It answers what the server asks: `ping` with a result, everything else with -32601, since
-    no capability is declared.
+    no capability is declared, unless a scene has an answer.
     """
 
     is_web = False
 
-    def __init__(self, transport: Transport, trace: Trace) -> None:
-        self.child = transport
-        self._transport = tap(transport, trace, CLIENT)
+    def __init__(self) -> None:
         self._changed = threading.Condition()
         self.messages: List[Any] = []
         """Everything that was received and is JSON, in order; a batch is one."""
         self.ended = ""
         """The reason why the connection is over; "" while it is not."""
+        self.results: Dict[str, Any] = {}
+        """Method of the server's -> the result that it gets."""
 
-    def open(self) -> None:
-        """Start the process or connect. Raises `TransportError`."""
-        self._transport.open()
-        start_thread("mcp-ref:examiner", self._read)
+    def send(self, value: Any, fields: Fields = ()) -> Optional[Reaction]:
+        """Send a message; return None, or the reason why it was not taken. ``fields``: those of HTTP."""
+        raise NotImplementedError
 
-    def _read(self) -> None:
-        while True:
-            items = self._transport.read()
-            values = [parsed(item) for item in items or () if isinstance(item, bytes)]
-            with self._changed:
-                self.messages += [value for value in values if value is not None]
-                if items is None:
-                    self.ended = why_ended(self._transport) or "the connection ended"
-                self._changed.notify_all()
-            if items is None:
-                return
-            for value in values:
-                self._oblige(value)
-
-    def _oblige(self, message: Any) -> None:
-        if isinstance(message, dict) and isinstance(message.get("method"), str) and "id" in message:
-            self.send(answer_to(message))
-
-    def send(self, value: Any) -> str:
-        """Send one line; return "" or the reason why it could not be sent."""
-        try:
-            self._transport.write([as_bytes(value)])
-            return ""
-        except TransportError as error:
-            return str(error)
+    def _hear(self, values: Sequence[Any], ended: str = "") -> None:
+        """Take messages that have come, or the end."""
+        with self._changed:
+            self.messages += [value for value in values if value is not None]
+            self.ended = self.ended or ended
+            self._changed.notify_all()
+        for value in values:
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, dict) and isinstance(each.get("method"), str) and "id" in each:
+                    self.send(answer_to(each, self.results))
 
     def wait(self, wanted: Callable[[Any], Any], seconds: float, since: int = 0) -> Any:
         """Wait for a message for which a function is true; return it, or None if none comes in time.
@@ -170,16 +156,46 @@ class Pipe:
                     return None
                 self._changed.wait(left)
 
+
+class Pipe(Heard):
+    """Lines to and from a server: standard streams of a process, or a socket."""
+
+    kind = "pipe"
+
+    def __init__(self, transport: Transport, trace: Trace) -> None:
+        super().__init__()
+        self.child = transport
+        self._transport = tap(transport, trace, CLIENT)
+
+    def open(self) -> None:
+        """Start the process or connect. Raises `TransportError`."""
+        self._transport.open()
+        start_thread("mcp-ref:examiner", self._read)
+
+    def _read(self) -> None:
+        while not self.ended:
+            items = self._transport.read()
+            self._hear([parsed(item) for item in items or () if isinstance(item, bytes)],
+                       "" if items is not None else why_ended(self._transport) or "the connection ended")
+
+    def send(self, value: Any, fields: Fields = ()) -> Optional[Reaction]:
+        """Send one line; see `Heard.send`."""
+        try:
+            self._transport.write([as_bytes(value)])
+            return None
+        except TransportError as error:
+            return Reaction(why=str(error))
+
     def close(self) -> None:
         """End the connection, and the process with it."""
         self._transport.close()
 
 
-def answer_to(request: Dict[str, Any]) -> Dict[str, Any]:
-    """Return our response to a request of the server."""
+def answer_to(request: Dict[str, Any], results: Dict[str, Any]) -> Dict[str, Any]:
+    """Return our response to a request of the server; ``results``: method -> result."""
     response: Dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
-    if request["method"] == PING:
-        response["result"] = {}
+    if request["method"] == PING or request["method"] in results:
+        response["result"] = results.get(request["method"], {})
     else:
         response["error"] = {"code": METHOD_NOT_FOUND, "message": "this client has declared no such capability"}
     return response
@@ -191,6 +207,7 @@ class Web:
     ``fields``: header fields that every request gets, such as a token.
     """
 
+    kind = "web"
     is_web = True
     ended = ""
 

@@ -1,4 +1,4 @@
 """The scenes, a module for each part of the protocol."""
 
-NAMES = ("frames", "opening", "features", "stateless", "lines", "web", "web_stateless")
+NAMES = ("frames", "opening", "features", "stateless", "lines", "web", "web_stateless", "http_sse")
 """The modules, in the order in which their scenes are played."""
