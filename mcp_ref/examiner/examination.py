@@ -130,7 +130,7 @@ class Chapter:
             for id in (each.id, *(_rules()[each.id].also if each.id in _rules() else ())):
                 faults.setdefault(id, each)
         found = []
-        elsewhere = _ELSEWHERE[self.wire]
+        elsewhere = _ELSEWHERE.get(self.wire, ())
         if self.wire == SSE and self.revision not in requirements()["sse.endpoint-event"].stated:
             elsewhere += ("http.",)  # what later revisions say of HTTP is about their own transport
         for id, row in requirements().items():

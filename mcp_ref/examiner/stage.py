@@ -57,22 +57,25 @@ class SceneStage:
         return self.talk.wire.kind
 
     @contextmanager
-    def fresh(self, opened: bool = True) -> Iterator[Talk]:
-        """Make a conversation that no other scene sees; without ``opened`` nothing was sent on it."""
-        talk = self._opened() if opened else self._begun()
+    def fresh(self, opened: bool = True, declared: Optional[Dict[str, Any]] = None) -> Iterator[Talk]:
+        """Make a conversation that no other scene sees; without ``opened`` nothing was sent on it.
+
+        ``declared``: the capabilities of the client.
+        """
+        talk = self._opened(declared) if opened else self._begun(declared)
         try:
             yield talk
         finally:
             talk.close()
 
-    def _begun(self) -> Talk:
+    def _begun(self, declared: Optional[Dict[str, Any]] = None) -> Talk:
         wire = self._make()
         if not isinstance(wire, Web):
             wire.open()
-        return Talk(wire, self.revision, self.patience)
+        return Talk(wire, self.revision, self.patience, declared)
 
-    def _opened(self) -> Talk:
-        talk = self._begun()
+    def _opened(self, declared: Optional[Dict[str, Any]] = None) -> Talk:
+        talk = self._begun(declared)
         try:
             talk.open()
         except NotSpoken:
@@ -101,8 +104,12 @@ class SceneStage:
             raise NotExamined("the server lists no %s" % member)
         return self.offered[member][:_MOST]
 
-    def callable(self) -> List[Tuple[Dict[str, Any], Dict[str, Any]]]:
-        """Return tools that may be called, with arguments. Raises `NotExamined` if there are none."""
+    def callable(self, wanted: Callable[[Dict[str, Any]], bool] = lambda tool: True) -> List[
+            Tuple[Dict[str, Any], Dict[str, Any]]]:
+        """Return tools that may be called, with arguments. Raises `NotExamined` if there are none.
+
+        ``wanted``: leaves out others.
+        """
         found, held = [], 0
         for tool in self.offered.get("tools", ()):
             schema, hints = tool.get("inputSchema"), tool.get("annotations")
@@ -110,7 +117,8 @@ class SceneStage:
             made = valid(schema)
             if not (reads or tool.get("name") in self._allowed or ALL in self._allowed):
                 held += 1
-            elif made is not None and isinstance(tool.get("name"), str) and "x-mcp-header" not in str(schema):
+            elif made is not None and isinstance(tool.get("name"), str) and "x-mcp-header" not in str(schema) and (
+                    wanted(tool)):
                 found.append((tool, made))
         if not found:
             raise NotExamined("no tool may be called: %s" % (

@@ -11,11 +11,11 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from ..checker.httpfacts import is_plain
 from ..checker.observed import META_REVISION
-from ..methods import DISCOVER, INITIALIZE, INITIALIZED, NAMED, PING
+from ..methods import DISCOVER, INITIALIZE, INITIALIZED, NAMED, PING, TASKS, of_extension
 from ..revisions import Revision
 from ..version import __version__
 from .sse_wire import Sse
-from .wire import Fields, Heard, Pipe, Reaction, Web, as_bytes, is_response
+from .wire import Fields, Heard, Pipe, Reaction, Web, answer_to, as_bytes, is_response
 
 _IO = "io.modelcontextprotocol/"
 VERSION = META_REVISION
@@ -25,6 +25,8 @@ EXAMINER = {"name": "mcp_ref examiner", "version": __version__}
 MOST_PAGES = 100
 """The pages of a list that are asked for."""
 Wire = Union[Pipe, Sse, Web]
+_NAMED = {**NAMED, **{row.name: row.named for row in of_extension(TASKS) if row.named is not None}}
+"""Method -> the member of the params that `Mcp-Name` repeats."""
 _LATE = 0.2
 """Seconds for which a response is waited for that must not come."""
 
@@ -34,12 +36,23 @@ class NotSpoken(Exception):
 
 
 class Talk:
-    """A conversation; ``patience``: the seconds for which an answer is waited for."""
+    """A conversation; ``patience``: the seconds for which an answer is waited for.
 
-    def __init__(self, wire: Wire, revision: Revision, patience: float) -> None:
+    ``declared``: the capabilities of the client.
+    """
+
+    def __init__(self, wire: Wire, revision: Revision, patience: float,
+                 declared: Optional[Dict[str, Any]] = None) -> None:
         self.wire = wire
         self.revision = revision
         self.patience = patience
+        self.declared = declared or {}
+        self.results: Dict[str, Any] = {}
+        """Method of the server's requests -> the result that it gets; the others get an error."""
+        if isinstance(wire, Web):
+            wire.oblige = self._oblige
+        else:
+            wire.results = self.results
         self.opened: Dict[str, Any] = {}
         """The result of `initialize` or `server/discover`."""
         self.session = ""
@@ -66,6 +79,9 @@ class Talk:
         if not isinstance(self.wire, Web):
             raise TypeError("this wire is not HTTP")
         return self.wire
+
+    def _oblige(self, request: Dict[str, Any]) -> None:
+        self.say(answer_to(request, self.results))
 
     @property
     def next_id(self) -> int:
@@ -96,7 +112,7 @@ class Talk:
     def initialize(self, version: str) -> Reaction:
         """Send `initialize` with a version, and nothing behind it."""
         return self.say({"jsonrpc": "2.0", "id": self.next_id, "method": INITIALIZE, "params": {
-            "protocolVersion": version, "capabilities": {}, "clientInfo": EXAMINER}})
+            "protocolVersion": version, "capabilities": self.declared, "clientInfo": EXAMINER}})
 
     def message(self, method: str, params: Optional[Dict[str, Any]] = None, id: Any = None,
                 meta: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
@@ -108,7 +124,7 @@ class Talk:
         if id is not None:
             made["id"] = id
         params = dict(params or {})
-        needed = {VERSION: self.revision.name, INFO: EXAMINER, CAPABILITIES: {}} if (
+        needed = {VERSION: self.revision.name, INFO: EXAMINER, CAPABILITIES: self.declared} if (
             self.revision.stateless and id is not None) else {}
         full = {name: value for name, value in {**needed, **params.get("_meta", {}), **(meta or {})}.items()
                 if value is not None}
@@ -170,7 +186,7 @@ class Talk:
             made["MCP-Protocol-Version"] = self.revision.name
             if isinstance(method, str):
                 made["Mcp-Method"] = method
-                name = params.get(NAMED.get(method, "")) if isinstance(params, dict) else None
+                name = params.get(_NAMED.get(method, "")) if isinstance(params, dict) else None
                 if isinstance(name, str):
                     made["Mcp-Name"] = encoded(name)
         elif self._open:

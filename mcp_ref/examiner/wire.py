@@ -216,6 +216,8 @@ class Web:
         self.fields = tuple(fields)
         self._pool = ConnectionPool(Connector(self.where, DEFAULT.connect_timeout, cafile=cafile), 1.0)
         self.trace = HttpTrace(trace, None, "streamable-http")
+        self.oblige: Callable[[Dict[str, Any]], None] = lambda request: None
+        """Called with each request of the server that comes by a stream."""
 
     def send(
         self, method: str, fields: Fields, body: Optional[bytes], seconds: float, wanted: Optional[Callable[
@@ -245,8 +247,7 @@ class Web:
             scope.gone = scope.gone or not reply.complete
             self._pool.finish(reply, scope)
 
-    @staticmethod
-    def _body(reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool) -> Reaction:
+    def _body(self, reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool) -> Reaction:
         kind = (reply.headers.lower("content-type") or "").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             body = reply.whole(_LONGEST)
@@ -266,6 +267,8 @@ class Web:
                     if each is not None and wanted(each):
                         return Reaction(each, "", reply.status, pairs, tuple(others))
                     others += [each] if each is not None else []
+                    if isinstance(each, dict) and isinstance(each.get("method"), str) and "id" in each:
+                        self.oblige(each)
             if not data:
                 return Reaction(None, "the stream ended without it", reply.status, pairs, tuple(others))
 
