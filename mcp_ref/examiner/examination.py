@@ -221,8 +221,10 @@ class Examination:
         try:
             stage.look()
         except NotSpoken as error:
-            chapter.refused = str(error)
-            return
+            if error.answer.status != 401:
+                chapter.refused = str(error)
+                return
+            stage.shut = str(error)
         chapter.wire = stage.wire
         rows = [row for row in load().values() if row.plays_in(chapter.revision, chapter.wire) and (
             self._ids or not self._scenes or row.name in self._scenes)]
@@ -230,6 +232,8 @@ class Examination:
             self._tell("%s: %d of %d: %s" % (chapter.revision, number, len(rows), row.name))
             chapter.begin(row.name)
             try:
+                if stage.shut and not row.shut:
+                    raise NotExamined("the server asks for authorization: --token-env NAME sends a token")
                 if row.needs and row.needs not in stage.talk.capabilities:
                     raise NotExamined("the server does not declare %s" % row.needs)
                 chapter.note(row, row.play(stage))

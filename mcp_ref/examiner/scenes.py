@@ -61,6 +61,8 @@ class Scene(NamedTuple):
     play: Play
     text: str
     """The rule of the scene: the message that is sent, and the answer that is expected."""
+    shut: bool = False
+    """True if it is played without a conversation, too: with a server that lets us not in."""
 
     def plays_in(self, revision: Revision, wire: str) -> bool:
         """Return True if it is played in a revision on a kind of wire."""
@@ -72,12 +74,12 @@ SCENES: Dict[str, Scene] = {}
 
 
 def scene(name: str, *ids: str, provokes: str = "", wires: str = "pipe web sse", needs: str = "",
-          only: Optional[Callable[[Revision], Any]] = None) -> Callable[[Play], Play]:
+          only: Optional[Callable[[Revision], Any]] = None, shut: bool = False) -> Callable[[Play], Play]:
     """Declare the decorated function as a scene; see the module.
 
     It is played in the revisions that state one of the requirements. ``only``: a function that narrows them. ``wires``:
-    pipe, web (Streamable HTTP), sse (HTTP+SSE). Raises ValueError for a name that is taken, and for ids that are no
-    requirements.
+    pipe, web (Streamable HTTP), sse (HTTP+SSE). ``shut``: see `Scene`. Raises ValueError for a name that is taken, and
+    for ids that are no requirements.
     """
     every = (*ids, *provokes.split())
     unknown = [id for id in every if id not in requirements()]
@@ -89,7 +91,7 @@ def scene(name: str, *ids: str, provokes: str = "", wires: str = "pipe web sse",
 
     def declare(play: Play) -> Play:
         SCENES[name] = Scene(name, ids, tuple(provokes.split()), ranks, tuple(wires.split()), needs, play,
-                             " ".join((play.__doc__ or "").split()))
+                             " ".join((play.__doc__ or "").split()), shut)
         return play
 
     return declare

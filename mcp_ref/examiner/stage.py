@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tup
 from ..methods import LIST_PROMPTS, LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, LIST_TOOLS
 from ..revisions import Revision
 from .arguments import valid
-from .scenes import NotExamined
+from .scenes import WEB, NotExamined
 from .talk import NotSpoken, Talk, Wire
 from .wire import Web
 
@@ -36,6 +36,8 @@ class SceneStage:
         self._talk: Optional[Talk] = None
         self.offered: Dict[str, List[Dict[str, Any]]] = {}
         """Member of the result -> what was listed."""
+        self.shut = ""
+        """The refusal of a server that lets in nobody without a token, and we have none; "" otherwise."""
 
     @property
     def talk(self) -> Talk:
@@ -54,7 +56,7 @@ class SceneStage:
     @property
     def wire(self) -> str:
         """The kind of wire: pipe, web or sse."""
-        return self.talk.wire.kind
+        return WEB if self.shut else self.talk.wire.kind
 
     @contextmanager
     def fresh(self, opened: bool = True, declared: Optional[Dict[str, Any]] = None) -> Iterator[Talk]:

@@ -32,7 +32,14 @@ _LATE = 0.2
 
 
 class NotSpoken(Exception):
-    """The server does not speak a revision, or no conversation could be opened; the text says why."""
+    """The server does not speak a revision, or no conversation could be opened; the text says why.
+
+    ``answer``: what came of the opening.
+    """
+
+    def __init__(self, text: str, answer: Reaction = Reaction()) -> None:
+        super().__init__(text)
+        self.answer = answer
 
 
 class Talk:
@@ -93,14 +100,14 @@ class Talk:
         if self.revision.stateless:
             answer = self.request(DISCOVER)
             if answer.result is None:
-                raise NotSpoken("server/discover: %s" % answer)
+                raise NotSpoken("server/discover: %s" % answer, answer)
             spoken = answer.result.get("supportedVersions")
             if isinstance(spoken, list) and self.revision.name not in spoken:
                 raise NotSpoken("server/discover names %s" % ", ".join(map(str, spoken)))
         else:
             answer = self.initialize(self.revision.name)
             if answer.result is None:
-                raise NotSpoken("initialize: %s" % answer)
+                raise NotSpoken("initialize: %s" % answer, answer)
             offered = answer.result.get("protocolVersion")
             if offered != self.revision.name:
                 raise NotSpoken("initialize: the server offers %s" % offered)
@@ -111,8 +118,14 @@ class Talk:
 
     def initialize(self, version: str) -> Reaction:
         """Send `initialize` with a version, and nothing behind it."""
-        return self.say({"jsonrpc": "2.0", "id": self.next_id, "method": INITIALIZE, "params": {
-            "protocolVersion": version, "capabilities": self.declared, "clientInfo": EXAMINER}})
+        return self.say(self.opening(version))
+
+    def opening(self, version: str = "") -> Dict[str, Any]:
+        """Return the first request of a conversation; ``version``: in the place of that of the revision."""
+        if self.revision.stateless:
+            return self.message(DISCOVER, id=self.next_id)
+        return {"jsonrpc": "2.0", "id": self.next_id, "method": INITIALIZE, "params": {
+            "protocolVersion": version or self.revision.name, "capabilities": self.declared, "clientInfo": EXAMINER}}
 
     def message(self, method: str, params: Optional[Dict[str, Any]] = None, id: Any = None,
                 meta: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:

@@ -14,6 +14,7 @@ what the scenes are for.
 """
 
 import threading
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -210,6 +211,8 @@ class Web:
     kind = "web"
     is_web = True
     ended = ""
+    document = False
+    """True if bodies are documents, and no messages of the protocol."""
 
     def __init__(self, url: str, trace: Trace, fields: Fields = (), cafile: Optional[str] = None) -> None:
         self.where = server_url(url)
@@ -218,6 +221,19 @@ class Web:
         self.trace = HttpTrace(trace, None, "streamable-http")
         self.oblige: Callable[[Dict[str, Any]], None] = lambda request: None
         """Called with each request of the server that comes by a stream."""
+
+    def stranger(self) -> "Web":
+        """Return the same wire without the token that each request gets."""
+        made = copy(self)
+        made.fields = tuple(field for field in self.fields if field[0].lower() != "authorization")
+        return made
+
+    def get(self, target: str, seconds: float) -> Reaction:
+        """Get a document, which is no message of the protocol; an object of JSON is the `Reaction.message`."""
+        made = copy(self)
+        made.where = self.where._replace(path=target, query="")
+        made.document = True
+        return made.send("GET", (("Accept", "application/json"),), None, seconds, lambda value: isinstance(value, dict))
 
     def send(
         self, method: str, fields: Fields, body: Optional[bytes], seconds: float, wanted: Optional[Callable[
@@ -230,7 +246,7 @@ class Web:
         """
         target, scope = self.where.target, CancelScope()
         every = (("Host", host or self.where.authority), *self.fields, *fields)
-        seen = self.trace.request(method, target, [*every, *_framing(body)], body, self.where.origin)
+        seen = self.trace.request(method, target, [*every, *_framing(body)], body, self.where.origin, self.document)
         try:
             reply = self._pool.send(method, target, every, body, scope, seconds)
         except (ConnectFailed, ConnectionLost, AnswerLost) as error:
