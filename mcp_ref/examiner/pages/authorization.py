@@ -1,4 +1,5 @@
-"""Scenes about a protected server [2025-03-26.. basic/authorization]: who is let in, and where the metadata is.
+"""Scenes about a protected server [2025-03-26..2025-11-25 basic/authorization], [2026-07-28 basic/authorization/index]:
+who is let in, and where the metadata is.
 
 They are played with a server that refuses the opening without a token; one that lets everybody in is not examined. With
 a token of ours (``--token-env``) everything else is examined with it; without one, these scenes alone are played. No
@@ -13,7 +14,7 @@ from base64 import urlsafe_b64encode
 from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import urlsplit
 
-from ...auth.challenge import find, parse
+from ...checker.httpfacts import challenges
 from ...methods import CALL_TOOL, LIST_PROMPTS, LIST_RESOURCES, LIST_TOOLS
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
 from ..stage import SceneStage
@@ -67,13 +68,10 @@ def _guarded(talk: Talk) -> Tuple[Web, Reaction]:
     return wire, answer
 
 
-def _of_the_pages(answer: Reaction) -> bool:
-    """Return True if a refusal asks for a token as the pages have it."""
-    return any(each.scheme == "bearer" for each in _challenges(answer))
-
-
-def _challenges(answer: Reaction) -> List[Any]:
-    return parse([value for name, value in answer.fields if name.lower() == "www-authenticate"])
+def _bearer(answer: Reaction) -> Optional[Dict[str, str]]:
+    """Return the parameters of the challenge for a token; None if a refusal has none, as the pages want it."""
+    text = ", ".join(value for name, value in answer.fields if name.lower() == "www-authenticate")
+    return next((each.parameters for each in challenges(text) if each.scheme == "bearer"), None)
 
 
 def _refused(answer: Reaction, what: str) -> Verdict:
@@ -89,7 +87,7 @@ def no_token(stage: SceneStage) -> Said:
     """A request without a token is refused with 401."""
     with stage.fresh(opened=False) as talk:
         _, answer = _guarded(talk)
-        if answer.status not in (401, 403) and not _of_the_pages(answer):
+        if answer.status not in (401, 403) and _bearer(answer) is None:
             raise NotExamined("the server refuses the opening, perhaps for another reason: %s" % answer)
         said = _refused(answer, "a request without a token")
         return {"auth.unauthorized-401": said, "auth.status-401": said}
@@ -97,7 +95,7 @@ def no_token(stage: SceneStage) -> Said:
 
 def _documents(wire: Web, answer: Reaction, seconds: float) -> Tuple[bool, List[Tuple[str, Reaction]]]:
     """Return whether a challenge names the metadata, and the documents of the places where they may be."""
-    named = find(_challenges(answer), "resource_metadata")
+    named = (_bearer(answer) or {}).get("resource_metadata")
     path = wire.where.path.rstrip("/")
     targets = [_WELL_KNOWN + path] if path else []
     targets.append(_WELL_KNOWN)
@@ -136,7 +134,7 @@ def metadata(stage: SceneStage) -> Said:
         documents = [each.message for _, each in tried if each.status == 200 and each.message is not None]
     if not documents:
         what = "; ".join("GET %s: %s" % (target, each) for target, each in tried)
-        if named or stage.shut or not _of_the_pages(answer):
+        if named or stage.shut or _bearer(answer) is None:
             # Without a conversation nobody knows whether the server speaks a revision that wants metadata.
             return {"auth.prm-server": CannotTell("the metadata was not found here: %s" % what)}
         return {id: Broken("no resource_metadata in the challenge; %s" % what) for id in (
@@ -159,7 +157,7 @@ def bad_tokens(stage: SceneStage) -> Said:
     with stage.fresh(opened=False) as talk:
         wire, first = _guarded(talk)
         cases = [(what, _knock(talk, wire, "Bearer " + token)) for what, token in _bad_tokens(talk.web)]
-    if not _of_the_pages(first):
+    if _bearer(first) is None:
         raise NotExamined("the server asks for no token as the pages have it: %s" % first)
     through = [(what, answer) for what, answer in cases if answer.status is not None and answer.status // 100 == 2]
     let_in: Verdict = Broken("%s: %s" % through[0]) if through else None
@@ -167,7 +165,7 @@ def bad_tokens(stage: SceneStage) -> Said:
     found = {"auth.invalid-token-401": every([_refused(answer, what) for what, answer in cases]),
              "auth.validate-tokens": let_in or KEPT,
              "auth.validation-failure-response": every([
-                 KEPT if _challenges(answer) else Broken("%s: %s without WWW-Authenticate" % (what, answer))
+                 KEPT if answer.field("WWW-Authenticate") else Broken("%s: status 401, and no WWW-Authenticate" % what)
                  for what, answer in cases if answer.status == 401])}
     for id in ("auth.audience", "auth.audience-rejected", "auth.only-own-tokens", "auth.no-other-tokens"):
         found[id] = let_in or foreign
@@ -177,7 +175,7 @@ def bad_tokens(stage: SceneStage) -> Said:
 @scene("guarded-methods", "auth.audience-before-processing", wires="web", shut=True,
        only=lambda revision: revision.version_header)
 def guarded_methods(stage: SceneStage) -> Said:
-    """Whatever is asked for without a token, or with a bad one, is refused, and gives nothing away."""
+    """Each method is refused without a token, and with a bad one, and gives nothing away."""
     found: List[Verdict] = []
     with stage.fresh(opened=False) as talk:
         wire, _ = _guarded(talk)
