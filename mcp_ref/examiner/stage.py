@@ -106,11 +106,12 @@ class SceneStage:
             raise NotExamined("the server lists no %s" % member)
         return self.offered[member][:_MOST]
 
-    def callable(self, wanted: Callable[[Dict[str, Any]], bool] = lambda tool: True) -> List[
+    def callable(self, wanted: Callable[[Dict[str, Any]], bool] = lambda tool: True, mirrored: bool = False) -> List[
             Tuple[Dict[str, Any], Dict[str, Any]]]:
         """Return tools that may be called, with arguments. Raises `NotExamined` if there are none.
 
-        ``wanted``: leaves out others.
+        ``wanted``: leaves out others. ``mirrored``: those alone that have parameters with header fields, which a scene
+        has to send; the others have none.
         """
         found, held = [], 0
         for tool in self.offered.get("tools", ()):
@@ -119,8 +120,8 @@ class SceneStage:
             made = valid(schema)
             if not (reads or tool.get("name") in self._allowed or ALL in self._allowed):
                 held += 1
-            elif made is not None and isinstance(tool.get("name"), str) and "x-mcp-header" not in str(schema) and (
-                    wanted(tool)):
+            elif made is not None and isinstance(tool.get("name"), str) and wanted(tool) and (
+                    "x-mcp-header" in str(schema)) == mirrored:
                 found.append((tool, made))
         if not found:
             raise NotExamined("no tool may be called: %s" % (
