@@ -54,6 +54,8 @@ class Reaction:
     """The header fields of the HTTP response."""
     others: Tuple[Any, ...] = ()
     """The messages that came before it by the same HTTP response: notifications, requests of the server."""
+    last_id: str = ""
+    """The id of the last event of a stream that had one."""
 
     @property
     def result(self) -> Optional[Dict[str, Any]]:
@@ -237,12 +239,13 @@ class Web:
 
     def send(
         self, method: str, fields: Fields, body: Optional[bytes], seconds: float, wanted: Optional[Callable[
-            [Any], Any]] = None, host: str = "", head: bool = False,
+            [Any], Any]] = None, host: str = "", head: bool = False, cut: int = 0,
     ) -> Reaction:
         """Send a request and return what came of it. A stream is read until a message is wanted, or to its end.
 
         ``seconds``: of silence after which it is given up. ``wanted``: tells the message that is waited for; by default
         the first response. ``host``: in the place of that of the URL. ``head``: do not read what a stream carries.
+        ``cut``: give up a stream after so many events; 0: never.
         """
         target, scope = self.where.target, CancelScope()
         every = (("Host", host or self.where.authority), *self.fields, *fields)
@@ -256,14 +259,15 @@ class Web:
         seen.response(reply.status, pairs)
         reply.seen = seen
         try:
-            return self._body(reply, pairs, wanted or is_response, head)
+            return self._body(reply, pairs, wanted or is_response, head, cut)
         except (TransportError, OSError) as error:
             return Reaction(None, str(error), reply.status, pairs)
         finally:
             scope.gone = scope.gone or not reply.complete
             self._pool.finish(reply, scope)
 
-    def _body(self, reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool) -> Reaction:
+    def _body(self, reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool,
+              cut: int) -> Reaction:
         kind = (reply.headers.lower("content-type") or "").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             body = reply.whole(_LONGEST)
@@ -274,19 +278,23 @@ class Web:
             return Reaction(found, why, reply.status, pairs, tuple(each for each in values if each is not found))
         if head:
             return Reaction(None, "a stream, which was not read", reply.status, pairs)
-        events, others = SseSplitter(_LONGEST), []  # type: SseSplitter, List[Any]
+        events, others, last = SseSplitter(_LONGEST), [], ""  # type: SseSplitter, List[Any], str
         while True:
             data = reply.piece()
             for block in events.feed(data):
+                last = str((block.fields if block is not None else {}).get("id") or last)
                 message = parsed(block.data or b"") if block is not None and block.is_message else None
                 for each in message if isinstance(message, list) else [message]:
                     if each is not None and wanted(each):
-                        return Reaction(each, "", reply.status, pairs, tuple(others))
+                        return Reaction(each, "", reply.status, pairs, tuple(others), last)
                     others += [each] if each is not None else []
                     if isinstance(each, dict) and isinstance(each.get("method"), str) and "id" in each:
                         self.oblige(each)
+                cut -= 1
+                if not cut:
+                    return Reaction(None, "given up", reply.status, pairs, tuple(others), last)
             if not data:
-                return Reaction(None, "the stream ended without it", reply.status, pairs, tuple(others))
+                return Reaction(None, "the stream ended without it", reply.status, pairs, tuple(others), last)
 
     def close(self) -> None:
         """Close the connections."""

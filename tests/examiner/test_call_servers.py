@@ -6,7 +6,7 @@ import pytest
 
 from mcp_ref import Context, Server
 from mcp_ref.examiner import wire_to
-from mcp_ref.examiner.examination import Examination
+from mcp_ref.examiner.examination import KEPT, Examination
 from mcp_ref.examiner.scenes import load
 from mcp_ref.examiner.wire import Reaction
 from mcp_ref.revisions import REVISIONS, revision
@@ -14,7 +14,7 @@ from tests.examiner.test_servers import (
     HANDSHAKE, LAST, PATIENCE, Lie, LyingWeb, Message, Request, examined, params, reached, without,
 )
 
-PAGES = ("calls", "rounds", "parameters")
+PAGES = ("calls", "rounds", "parameters", "resumption")
 ROWS = {name: row for name, row in load().items() if row.play.__module__.rpartition(".")[2] in PAGES}
 
 
@@ -61,6 +61,11 @@ def test_our_calls_keep_everything_on_a_pipe(server: Server, name: str) -> None:
     expect_kept(examined(server, name, ROWS))
 
 
+def test_a_stream_is_resumed_after_each_event(address: str) -> None:
+    chapter = Examination(wire_to(address), [revision(HANDSHAKE)], only=["broken-stream"], patience=PATIENCE).run()[0]
+    assert "http.resume-no-cross-stream" in {row.requirement.id for row in chapter.rows() if row.state == KEPT}
+
+
 @pytest.mark.parametrize("name, path", [(HANDSHAKE, "/mcp"), (HANDSHAKE, "/sse"), (LAST, "/mcp")])
 def test_our_calls_keep_everything_over_http(address: str, name: str, path: str) -> None:
     wire = wire_to(address.replace("/mcp", path))
@@ -82,6 +87,10 @@ def believes(request: Message, response: Message) -> Message:
 LIES = (
     Lie("cancelled-call", "cancel.race", revision=HANDSHAKE, hears=without(
         lambda message: params(message).get("reason") == "examined")),
+    Lie("odd-text", "transport.deliver", hears=without(lambda message: "example.com/text" in str(message))),
+    Lie("odd-text", "version.base-required", hears=without(lambda message: "example.com/text" in str(message))),
+    Lie("odd-text", "lifecycle.base-required", revision=HANDSHAKE, hears=without(
+        lambda message: "example.com/text" in str(message))),
     Lie("altered-state", "mrtr.state-rejected", believes),
     Lie("junk-state", "mrtr.state-untrusted", hears=without(
         lambda message: params(message).get("requestState") == {"a": 1})),
@@ -140,6 +149,16 @@ def refused(when: Callable[[Request], Any], status: int = 400, code: int = -3202
     return edit
 
 
+def again(asked: Request, answer: Reaction) -> Reaction:
+    """A stream that is resumed begins with the response to another request."""
+    if "last-event-id" not in asked.fields:
+        return answer
+    other = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    if answer.status != 200:
+        return replace(answer, status=200, message=other)
+    return replace(answer, others=(other, *answer.others))
+
+
 OTHER = "examiner-another-value"
 WEB_LIES: List[Any] = [
     ("log-not-asked-for", "logging.opt-in", noted("notifications/message", level="info", data="x")),
@@ -148,6 +167,8 @@ WEB_LIES: List[Any] = [
     ("calls-at-once", "transport.deliver", swapped),
     ("disconnect", "cancel.race", Dying()),
     ("disconnect", "cancel.http-disconnect-cancels", Dying()),
+    ("broken-stream", "http.resume-no-cross-stream", again),
+    ("unknown-event-id", "http.resume-no-cross-stream", again),
     ("parameter-fields", "http.param-mismatch-rejected", reached(with_field(lambda text: text == OTHER))),
     ("parameter-fields", "http.param-mismatch-rejected", refused(with_field(lambda text: text == OTHER), code=-32602)),
     ("parameter-fields", "http.param-validate-body", reached(with_field(
@@ -165,7 +186,8 @@ WEB_LIES: List[Any] = [
 
 @pytest.mark.parametrize("scene, id, edit", WEB_LIES, ids=["%s-%s" % row[:2] for row in WEB_LIES])
 def test_a_lie_over_http_is_named(address: str, scene: str, id: str, edit: Edit) -> None:
-    chapter = Examination(lambda trace: LyingWeb(address, trace, edit), [revision(LAST)], only=[scene],
+    name = LAST if LAST in [str(REVISIONS[rank]) for rank in ROWS[scene].ranks] else HANDSHAKE
+    chapter = Examination(lambda trace: LyingWeb(address, trace, edit), [revision(name)], only=[scene],
                           patience=PATIENCE).run()[0]
     assert id in {each.id for each in chapter.faults}, (chapter.refused, chapter.scenes, chapter.faults)
 

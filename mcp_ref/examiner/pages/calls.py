@@ -15,6 +15,7 @@ from .frames import survived
 
 _SOON = 0.05
 """Seconds after which a call is given up: most are at work then, or are done."""
+_ODD = "a\nb\r\nc\t\"\\\u0000\u001f\u007f\u0085\u2028\u2029\u00e9\u4e2d\U0001f600\ufeff"
 Tool = Tuple[Dict[str, Any], Dict[str, Any]]
 
 
@@ -82,6 +83,21 @@ def calls_at_once(stage: SceneStage) -> Said:
             if strayed else related,
             "transport.deliver": Broken("a request got the answer to another one: %s" % wrong[0]) if wrong else
             CannotTell("one of %d calls at once got no answer" % len(tokens)) if none else KEPT}
+
+
+@scene("odd-text", "transport.deliver", "lifecycle.base-required", "version.base-required", needs="tools",
+       provokes="stdio.no-embedded-newlines transport.utf8 stdio.server-stdout-only-mcp")
+def odd_text(stage: SceneStage) -> Said:
+    """Texts with line ends, quotes, control characters and characters beyond ASCII are taken, or refused, as any
+    others."""
+    found: List[Verdict] = []
+    talk = stage.talk
+    for tool, arguments in stage.callable():
+        odd = {name: _ODD if isinstance(value, str) else value for name, value in arguments.items()}
+        answer = talk.request(CALL_TOOL, {"name": tool["name"], "arguments": odd}, {"example.com/text": _ODD})
+        found.append(KEPT if answer.message is not None else CannotTell("tool %s: %s" % (tool["name"], answer)))
+        found.append(survived(talk, "a call of %s with an odd text" % tool["name"]))
+    return every(found)
 
 
 @scene("cancelled-call", "cancel.race", needs="tools", wires="pipe sse",
