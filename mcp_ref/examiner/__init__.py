@@ -18,6 +18,7 @@ module           what it has
 `wire`           bytes to a server and back: pipes, sockets, Streamable HTTP
 `sse_wire`       bytes to a server of HTTP+SSE and back
 `talk`           a legal conversation in one revision
+`ahead`          processes that are started before a scene needs them
 `arguments`      arguments of tools, made from schemas
 `scenes`         a scene as a row: the requirements it decides and provokes, and what it may say
 `stage`          what a scene is given: conversations, and what the server offers

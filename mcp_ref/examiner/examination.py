@@ -12,7 +12,8 @@ from ..checker.findings import Finding
 from ..errors import McpError
 from ..requirements import Requirement, requirements
 from ..revisions import REVISIONS, Revision
-from ..wiretrace import HEADER, SERVER, Event, Trace
+from ..wiretrace import CLIENT, HEADER, MESSAGE, REQUEST, SERVER, Event, Trace
+from .ahead import WiresAhead
 from .scenes import PIPE, SSE, WEB, Broken, CannotTell, Kept, NotExamined, Said, Scene, Verdict, load
 from .stage import SceneStage
 from .talk import NotSpoken, Wire
@@ -67,11 +68,16 @@ class Chapter:
         self._seen_in: Dict[str, str] = {}
         """Key of a finding -> the scene in which it was seen first."""
         self._reasons: Dict[str, str] = {}
+        self._sent_in: Dict[str, str] = {}
+        """Connection -> the scene that has last sent something on it."""
 
     def feed(self, event: Event) -> None:
-        """Take an event of the trace."""
+        """Take an event of the trace. What is seen of a connection is of the scene that has last sent something on it:
+        a process may end while the next scene is played."""
+        if _is_sent(event):
+            self._sent_in[event.connection] = self._scene
         for finding in self._checker.feed(event):
-            self._seen_in.setdefault(finding.key, self._scene)
+            self._seen_in.setdefault(finding.key, self._sent_in.get(event.connection, self._scene))
 
     def begin(self, scene: str) -> None:
         """Note that a scene begins; "" for what is in none."""
@@ -168,6 +174,10 @@ def _place(finding: Finding) -> str:
     return ", ".join(parts) or "the connection"
 
 
+def _is_sent(event: Event) -> bool:
+    return event.direction == CLIENT and event.kind in (MESSAGE, REQUEST)
+
+
 class Examination:
     """The examination of one server.
 
@@ -191,29 +201,45 @@ class Examination:
         self._patience = patience
         self._tell = tell
         self._header: Optional[Event] = None
+        self._held: Dict[str, Optional[List[Event]]] = {}
+        """Connection -> what was seen of it before it was used; None for one that is used."""
         self._chapter: Optional[Chapter] = None
         self.chapters: List[Chapter] = []
         self.trace = trace(self._take)
 
     def _take(self, event: Event) -> None:
+        """Give an event to the chapter; the start of a process only when a scene uses it, be it in a later chapter."""
+        held = None
         if event.kind == HEADER:
             self._header = event
-        if self._chapter is not None:
-            self._chapter.feed(event)
+        else:
+            held = self._held.setdefault(event.connection, [])
+        if held is not None:
+            held.append(event)
+            if not _is_sent(event):
+                return
+            self._held[event.connection] = None
+        for each in held or [event]:
+            if self._chapter is not None:
+                self._chapter.feed(each)
 
     def run(self) -> List[Chapter]:
         """Examine the server in each revision; return what came of each. Raises `McpError` if it cannot be reached."""
-        for revision in self._revisions:
-            chapter = self._chapter = Chapter(revision)
-            if self._header is not None:
-                chapter.feed(self._header)
-            self.chapters.append(chapter)
-            stage = SceneStage(lambda: self._make(self.trace), revision, self._patience, self._allowed)
-            try:
-                self._examine(chapter, stage)
-            finally:
-                stage.leave()
-            chapter.finish(self._ids)
+        wires = WiresAhead(lambda: self._make(self.trace))
+        try:
+            for revision in self._revisions:
+                chapter = self._chapter = Chapter(revision)
+                if self._header is not None:
+                    chapter.feed(self._header)
+                self.chapters.append(chapter)
+                stage = SceneStage(wires.take, revision, self._patience, self._allowed)
+                try:
+                    self._examine(chapter, stage)
+                finally:
+                    stage.leave()
+                chapter.finish(self._ids)
+        finally:
+            wires.close()
         return self.chapters
 
     def _examine(self, chapter: Chapter, stage: SceneStage) -> None:

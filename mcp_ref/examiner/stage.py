@@ -9,10 +9,10 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tup
 
 from ..methods import LIST_PROMPTS, LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, LIST_TOOLS
 from ..revisions import Revision
+from .ahead import Endings
 from .arguments import valid
 from .scenes import WEB, NotExamined
 from .talk import NotSpoken, Talk, Wire
-from .wire import Web
 
 ALL = "*"
 """The name by which all tools are allowed."""
@@ -26,14 +26,16 @@ MakeWire = Callable[[], Wire]
 
 
 class SceneStage:
-    """A server in one revision; ``make``: makes a wire to it, not open yet. One thread."""
+    """A server in one revision; ``make``: returns an open wire to it. One thread."""
 
     def __init__(self, make: MakeWire, revision: Revision, patience: float, allowed: FrozenSet[str]) -> None:
         self.revision = revision
         self.patience = patience
         self._make = make
+        self._endings = Endings()
         self._allowed = allowed
         self._talk: Optional[Talk] = None
+        self._aside: Optional[Talk] = None
         self.offered: Dict[str, List[Dict[str, Any]]] = {}
         """Member of the result -> what was listed."""
         self.shut = ""
@@ -43,7 +45,8 @@ class SceneStage:
     def talk(self) -> Talk:
         """A conversation that was opened, which scenes share; a new one, if the last one has ended."""
         if self._talk is not None and self._talk.wire.ended:
-            self.leave()
+            self._endings.end(self._talk)
+            self._talk = None
         if self._talk is None:
             self._talk = self._opened()
         return self._talk
@@ -68,28 +71,39 @@ class SceneStage:
         try:
             yield talk
         finally:
-            talk.close()
+            self._endings.end(talk)
+
+    @property
+    def aside(self) -> Talk:
+        """A conversation that was opened, for scenes that may break it: a new one, if the last one has ended, or has
+        not answered. It spares the start of a process, where none is needed that nobody has talked to.
+        """
+        if self._aside is not None and (self._aside.wire.ended or self._aside.failed):
+            self._endings.end(self._aside)
+            self._aside = None
+        if self._aside is None:
+            self._aside = self._opened()
+        return self._aside
 
     def _begun(self, declared: Optional[Dict[str, Any]] = None) -> Talk:
-        wire = self._make()
-        if not isinstance(wire, Web):
-            wire.open()
-        return Talk(wire, self.revision, self.patience, declared)
+        return Talk(self._make(), self.revision, self.patience, declared)
 
     def _opened(self, declared: Optional[Dict[str, Any]] = None) -> Talk:
         talk = self._begun(declared)
         try:
             talk.open()
         except NotSpoken:
-            talk.close()
+            self._endings.end(talk)
             raise
         return talk
 
     def leave(self) -> None:
-        """End the shared conversation."""
-        talk, self._talk = self._talk, None
-        if talk is not None:
-            talk.close()
+        """End the shared conversations, and wait for the end of all."""
+        for talk in (self._talk, self._aside):
+            if talk is not None:
+                self._endings.end(talk)
+        self._talk = self._aside = None
+        self._endings.wait()
 
     def look(self) -> None:
         """List what the server offers, and call what may be called once, for the checker to see."""

@@ -27,8 +27,8 @@ MOST_PAGES = 100
 Wire = Union[Pipe, Sse, Web]
 _NAMED = {**NAMED, **{row.name: row.named for row in of_extension(TASKS) if row.named is not None}}
 """Method -> the member of the params that `Mcp-Name` repeats."""
-_LATE = 0.2
-"""Seconds for which a response is waited for that must not come."""
+_SILENCE, _LATE = 1.0, 0.1
+"""Seconds for which an answer is waited for that need not come; and once a later request was answered."""
 
 
 class NotSpoken(Exception):
@@ -64,6 +64,8 @@ class Talk:
         """The result of `initialize` or `server/discover`."""
         self.session = ""
         """The session id of Streamable HTTP; "" if there is none."""
+        self.failed = ""
+        """The reason why a request was not answered; "" if all were, or an ordinary one was since."""
         self._ids = count(1)
         self._open = False
 
@@ -176,18 +178,37 @@ class Talk:
             return refusal or Reaction()
         return self.answer(id, seconds, since)
 
+    def provoke(self, value: Any) -> Reaction:
+        """Send what need not be answered, a JSON value or bytes, and return the response to it, if there is one.
+
+        On a pipe an ordinary request goes behind it, and the answer to that ends the wait, a moment later: servers may
+        answer in another order.
+        """
+        longest = min(_SILENCE, self.patience)
+        if isinstance(self.wire, Web):
+            return self.say(value, seconds=longest)
+        since = len(self.wire.messages)
+        self.say(value, seconds=0)
+        behind, id = self.ordinary(), value.get("id") if isinstance(value, dict) else None
+        self.say(behind, seconds=0)
+        self.wire.wait(lambda message: is_answer(message, id) or is_answer(message, behind["id"]), longest, since)
+        return self.answer(id, min(_LATE, longest), since)
+
+    def ordinary(self) -> Dict[str, Any]:
+        """Return a request that every server answers."""
+        return self.message(DISCOVER if self.revision.stateless else PING, id=self.next_id)
+
     def answer(self, id: Any, seconds: Optional[float] = None, since: int = 0) -> Reaction:
         """Wait for the response with an id on a pipe; with None: for one without an id that can be told."""
         wire = self.pipe
         seconds = self.patience if seconds is None else seconds
-
-        def wanted(message: Any) -> bool:
-            return is_response(message) and type(message.get("id")) is type(id) and message.get("id") == id
-
-        found = wire.wait(wanted, seconds, since)
+        found = wire.wait(lambda message: is_answer(message, id), seconds, since)
         if found is not None:
             return Reaction(found)
-        return Reaction(why="the connection ended: %s" % wire.ended if wire.ended else "no answer in %g s" % seconds)
+        why = "the connection ended: %s" % wire.ended if wire.ended else "no answer in %g s" % seconds
+        if seconds >= self.patience:
+            self.failed = why
+        return Reaction(why=why)
 
     def header_fields(self, value: Any, given: Dict[str, Optional[str]]) -> Fields:
         """Return the header fields of the `POST` of a message; those given go before the legal ones."""
@@ -211,14 +232,20 @@ class Talk:
 
     def alive(self) -> str:
         """Return "" if the server answers an ordinary request, or what came of it."""
-        answer = self.request(DISCOVER if self.revision.stateless else PING)
-        return "" if answer.result is not None else str(answer)
+        answer = self.say(self.ordinary())
+        self.failed = "" if answer.result is not None else str(answer)
+        return self.failed
 
     def quiet(self, since: int) -> Optional[Any]:
-        """Return a response that came on a pipe although there was nothing to answer; None if none came."""
+        """Return a response that came on a pipe although there was nothing to answer; None if none came.
+
+        An ordinary request that is answered ends the wait: what comes later the checker sees.
+        """
         if isinstance(self.wire, Web):
             return None
-        return self.wire.wait(is_response, _LATE, since)
+        behind = self.ordinary()
+        self.say(behind)
+        return self.wire.wait(lambda each: is_response(each) and not is_answer(each, behind["id"]), 0, since)
 
     def pages(self, method: str, member: str) -> Iterator[Tuple[Reaction, List[Any]]]:
         """Ask for the pages of a list until there is none, an answer that is no result, or too many."""
@@ -237,6 +264,11 @@ class Talk:
             self.wire.send("DELETE", [(name, text) for name, text in self.header_fields(None, {})
                                       if name not in ("Content-Type", "Accept")], None, self.patience)
         self.wire.close()
+
+
+def is_answer(message: Any, id: Any) -> bool:
+    """Return True for a response with an id; with None: for one without an id that can be told."""
+    return is_response(message) and type(message.get("id")) is type(id) and message.get("id") == id
 
 
 def encoded(text: str) -> str:

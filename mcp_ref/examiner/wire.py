@@ -170,6 +170,11 @@ class Pipe(Heard):
         self.child = transport
         self._transport = tap(transport, trace, CLIENT)
 
+    @property
+    def pid(self) -> Optional[int]:
+        """The process id of the server, if it is a process that was started here."""
+        return getattr(self.child, "pid", None)
+
     def open(self) -> None:
         """Start the process or connect. Raises `TransportError`."""
         self._transport.open()

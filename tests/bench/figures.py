@@ -163,10 +163,15 @@ FIGURES = (
     Figure("check-memory", "memory for 200,000 messages, HTTP", "for 20,000", "MB", 1e-6,
            part(measures_checker.memory, wire="http", revision="2025-11-25", calls=100_000),
            Target(128, of="value"), warm_up=False),
+    Figure("examine-stdio", "examine: five revisions, stdio", "one start of the server", "s", 1,
+           part(measures_checker.examined, web=False), Target(20, of="value"), warm_up=False),
+    Figure("examine-http", "the same over HTTP", "one start of the server", "s", 1,
+           part(measures_checker.examined, web=True), Target(30, of="value"), warm_up=False),
     Figure("idle-memory", "memory after initialize", LOOP, "MB", 1e-6,
            measures.idle_memory, Target(15, of="value"), "mcp 66 MB"),
 )
 
 OF_THE_PACKAGE = (
-    "import", "shim-", "check-", "client-", "feature-", "host-", "http-", "stateless-", "listen-", "workers-")
+    "import", "shim-", "check-", "client-", "examine-", "feature-", "host-", "http-", "stateless-", "listen-",
+    "workers-")
 """Beginnings of the names of the figures that are about our package, not about any server."""

@@ -1,12 +1,16 @@
-"""How the figures about `check` are measured: messages for each CPU second of the command, and its memory."""
+"""How the figures about `check` and `examine` are measured: messages for each CPU second of the first, and its memory;
+seconds of the second.
+"""
 import contextlib
 import os
 import pathlib
 import subprocess
 import tempfile
+import time
+from shlex import quote
 from typing import Iterator, List, Tuple
 
-from measures import Pair, Setup
+from measures import Pair, Setup, cold_start
 from peer import NotHere, WrongAnswer
 
 RUNNER = str(pathlib.Path(__file__).resolve().parent / "check_runner.py")
@@ -28,6 +32,27 @@ def memory(setup: Setup, wire: str, revision: str, calls: int) -> Iterator[Pair]
     """Bytes that `check` has at most: of a trace of a tenth of the length, and of the whole one."""
     with _trace(setup, wire, revision, calls // 10) as (short, _), _trace(setup, wire, revision, calls) as (path, _):
         yield lambda: _check(setup, short)[1], lambda: _check(setup, path)[1]
+
+
+@contextlib.contextmanager
+def examined(setup: Setup, web: bool) -> Iterator[Pair]:
+    """Seconds of `examine` of a server in all revisions, and of one start of such a server."""
+    with cold_start(setup) as (_, start):
+        if web:
+            with setup.http_subject() as subject:
+                yield start, lambda: _examine(setup, subject.url)
+        else:
+            yield start, lambda: _examine(setup, " ".join(map(quote, setup.subject_command)))
+
+
+def _examine(setup: Setup, server: str) -> float:
+    """The seconds of the command. It has to find nothing."""
+    begin = time.perf_counter()
+    done = subprocess.run([setup.python, "-m", "mcp_ref", "examine", server], env=setup.environment,
+                          stdout=subprocess.DEVNULL)
+    if done.returncode:
+        raise WrongAnswer("examine found something, or ended with status %d" % done.returncode)
+    return time.perf_counter() - begin
 
 
 @contextlib.contextmanager

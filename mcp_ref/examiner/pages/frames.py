@@ -39,16 +39,16 @@ def unreadable(stage: SceneStage) -> Said:
     """Bytes that are no message are refused with -32700 or -32600, if answered, and the conversation goes on."""
     found: List[Verdict] = []
     for what, data in _UNREADABLE:
-        with stage.fresh() as talk:
-            answer = talk.say(data, seconds=min(1.0, stage.patience))
-            if answer.error is not None:
-                right = answer.code in (PARSE_ERROR, INVALID_REQUEST)
-                found.append(KEPT if right else Broken("%s: %s" % (what, answer)))
-            elif answer.message is not None:
-                found.append(Broken("%s: %s" % (what, answer)))
-            elif answer.status is not None and not 400 <= answer.status < 500:
-                found.append(Broken("%s: %s" % (what, answer)))
-            found.append(survived(talk, what))
+        talk = stage.aside
+        answer = talk.provoke(data)
+        if answer.error is not None:
+            right = answer.code in (PARSE_ERROR, INVALID_REQUEST)
+            found.append(KEPT if right else Broken("%s: %s" % (what, answer)))
+        elif answer.message is not None:
+            found.append(Broken("%s: %s" % (what, answer)))
+        elif answer.status is not None and not 400 <= answer.status < 500:
+            found.append(Broken("%s: %s" % (what, answer)))
+        found.append(survived(talk, what))
     return every(found)
 
 
@@ -56,7 +56,7 @@ def unreadable(stage: SceneStage) -> Said:
 def other_jsonrpc(stage: SceneStage) -> Said:
     """A request that says it is of another version of JSON-RPC gets no result."""
     message = dict(stage.talk.message(ordinary(stage), id=stage.talk.next_id), jsonrpc="1.0")
-    answer = stage.talk.say(message, seconds=min(1.0, stage.patience))
+    answer = stage.talk.provoke(message)
     if answer.result is not None:
         return Broken("jsonrpc \"1.0\": %s" % answer)
     return KEPT if answer.error is not None or (answer.status or 0) >= 400 else CannotTell(
@@ -75,12 +75,12 @@ def unknown_method(stage: SceneStage) -> Said:
 def ids(stage: SceneStage) -> Said:
     """Ids of both types come back as they were: empty, beyond ASCII, negative, large, digits in a string."""
     found: List[Verdict] = []
-    with stage.fresh() as talk:
-        for id in _IDS:
-            answer = talk.say(talk.message(ordinary(stage), id=id))
-            same = answer.message is not None and type(answer.message.get("id")) is type(id) and (
-                answer.message.get("id") == id)
-            found.append(KEPT if same else Broken("id %r: %s" % (id, answer)))
+    talk = stage.aside
+    for id in _IDS:
+        answer = talk.say(talk.message(ordinary(stage), id=id))
+        same = answer.message is not None and type(answer.message.get("id")) is type(id) and (
+            answer.message.get("id") == id)
+        found.append(KEPT if same else Broken("id %r: %s" % (id, answer)))
     return every(found)
 
 
@@ -106,30 +106,30 @@ def response_to_nothing(stage: SceneStage) -> Said:
 @scene("batch", "batch.receive", only=lambda revision: revision.batching)
 def batch(stage: SceneStage) -> Said:
     """An array of two requests and a notification gets an answer for each request."""
-    with stage.fresh() as talk:
-        first, second = talk.next_id, talk.next_id
-        asked = [talk.message(PING, id=first), talk.message("notifications/examiner/unknown"),
-                 talk.message(PING, id=second)]
-        if not talk.wire.is_web:
-            since = len(talk.pipe.messages)
-            talk.say(asked, seconds=0)
+    talk = stage.aside
+    first, second = talk.next_id, talk.next_id
+    asked = [talk.message(PING, id=first), talk.message("notifications/examiner/unknown"),
+             talk.message(PING, id=second)]
+    if not talk.wire.is_web:
+        since = len(talk.pipe.messages)
+        talk.say(asked, seconds=0)
 
-            def answered(message: Any) -> bool:
-                return {first, second} <= _ids(talk.pipe.messages[since:])
+        def answered(message: Any) -> bool:
+            return {first, second} <= _ids(talk.pipe.messages[since:])
 
-            found = talk.pipe.wait(answered, stage.patience, since)
-            got = _ids(talk.pipe.messages[since:])
-            return KEPT if found is not None else Broken("of the ids %d and %d these were answered: %s" % (
-                first, second, sorted(got) or "none"))
-        got = set()
+        found = talk.pipe.wait(answered, stage.patience, since)
+        got = _ids(talk.pipe.messages[since:])
+        return KEPT if found is not None else Broken("of the ids %d and %d these were answered: %s" % (
+            first, second, sorted(got) or "none"))
+    got = set()
 
-        def all_there(message: Any) -> bool:
-            got.update(_ids([message]))
-            return {first, second} <= got
+    def all_there(message: Any) -> bool:
+        got.update(_ids([message]))
+        return {first, second} <= got
 
-        answer = talk.web.send("POST", talk.header_fields(asked, {}), as_bytes(asked), stage.patience, all_there)
-        return KEPT if {first, second} <= got else Broken("of two requests in an array %d were answered: %s" % (
-            len(got), answer))
+    answer = talk.web.send("POST", talk.header_fields(asked, {}), as_bytes(asked), stage.patience, all_there)
+    return KEPT if {first, second} <= got else Broken("of two requests in an array %d were answered: %s" % (
+        len(got), answer))
 
 
 def _ids(messages: List[Any]) -> Set[Any]:
@@ -143,19 +143,19 @@ def _ids(messages: List[Any]) -> Set[Any]:
        only=lambda revision: not revision.batching)
 def batch_refused(stage: SceneStage) -> Said:
     """An array of requests is no message of this revision: it gets no results."""
-    with stage.fresh() as talk:
-        id = talk.next_id
-        asked = [talk.message(PING, id=id)]
-        if talk.wire.is_web:
-            answer = talk.say(asked, seconds=min(1.0, stage.patience))
-            return Broken("an array of one ping: %s" % answer) if answer.result is not None else KEPT
-        since = len(talk.pipe.messages)
-        talk.say(asked, seconds=0)
-        talk.alive()
-        found = [each for message in talk.pipe.messages[since:]
-                 for each in (message if isinstance(message, list) else [message])
-                 if isinstance(each, dict) and each.get("id") == id and "result" in each]
-        return Broken("an array of one ping got a result") if found else KEPT
+    talk = stage.aside
+    id = talk.next_id
+    asked = [talk.message(PING, id=id)]
+    if talk.wire.is_web:
+        answer = talk.say(asked, seconds=min(1.0, stage.patience))
+        return Broken("an array of one ping: %s" % answer) if answer.result is not None else KEPT
+    since = len(talk.pipe.messages)
+    talk.say(asked, seconds=0)
+    talk.alive()
+    found = [each for message in talk.pipe.messages[since:]
+             for each in (message if isinstance(message, list) else [message])
+             if isinstance(each, dict) and each.get("id") == id and "result" in each]
+    return Broken("an array of one ping got a result") if found else KEPT
 
 
 @scene("ping", provokes="ping.respond")

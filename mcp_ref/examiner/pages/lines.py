@@ -52,10 +52,10 @@ def many_at_once(stage: SceneStage) -> Said:
 @scene("large", "transport.deliver", "lifecycle.base-required", wires="pipe sse")
 def large(stage: SceneStage) -> Said:
     """A message of a megabyte is answered, be it by a refusal."""
-    with stage.fresh() as talk:
-        answer = talk.request(PING if stage.revision.handshake else DISCOVER, meta={"example.com/large": "x" * _LARGE})
-        why = survived(talk, "a message of %d bytes" % _LARGE)
-        return why if why is not KEPT else KEPT if answer.message is not None else CannotTell(str(answer))
+    talk = stage.aside
+    answer = talk.request(PING if stage.revision.handshake else DISCOVER, meta={"example.com/large": "x" * _LARGE})
+    why = survived(talk, "a message of %d bytes" % _LARGE)
+    return why if why is not KEPT else KEPT if answer.message is not None else CannotTell(str(answer))
 
 
 @scene("end-of-input", "stdio.exit-on-eof", wires="pipe")
