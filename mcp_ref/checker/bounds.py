@@ -110,6 +110,9 @@ class Seen:
             self._strings[id] = None
             self.forgot = self.forgot or self._strings.forgot
             return True
+        if self._ends and id == self._ends[-1] + 1:  # as nearly always
+            self._ends[-1] = id
+            return True
         at = bisect_right(self._starts, id) - 1
         if at >= 0 and id <= self._ends[at]:
             return False

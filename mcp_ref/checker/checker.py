@@ -251,8 +251,8 @@ class Checker:
             found.from_start = False
         return found
 
-    def _exchange(self, event: Event) -> Optional[Exchange]:
-        connection = self._connection(event.connection)
+    def _exchange(self, event: Event, connection: Optional[Connection] = None) -> Optional[Exchange]:
+        connection = connection or self._connection(event.connection)
         connection.last_time = event.time
         if not event.exchange:
             return None
@@ -315,8 +315,7 @@ class Checker:
 
     def _message(self, event: Event) -> None:
         connection = self._connection(event.connection)
-        connection.last_time = event.time
-        exchange = self._exchange(event)
+        exchange = self._exchange(event, connection)
         if not isinstance(event.message, list):
             self._one(event, event.message, connection, exchange, None)
             return

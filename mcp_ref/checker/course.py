@@ -62,13 +62,28 @@ def follow(message: Message) -> None:
             request.answer, request.answered = message.kind, message.time
     elif message.method == "notifications/cancelled" and request is not None and request.cancelled is None:
         request.cancelled = message.time
+    if message.method in _OPENING:
+        _open(message)
+    if message.kind == observed.REQUEST and message.revision is not None and message.revision.stateless and (
+            session.initialize_result is None):
+        session.revision = message.revision
+        session.capabilities[CLIENT] = _object(message.meta.get(META_CAPABILITIES))
+
+
+_OPENING = frozenset(("initialize", "notifications/initialized", "server/discover"))
+"""The methods that change a session."""
+
+
+def _open(message: Message) -> None:
+    """Note what a message tells of its session: revision, capabilities, names."""
+    session = message.session
     if message.kind == observed.REQUEST and message.method == "initialize" and message.sender == CLIENT:
         if session.initialize is None:
             session.initialize = message
             session.revision = None  # a probe before it was of another revision
             session.capabilities[CLIENT] = _object(message.params.get("capabilities"))
             session.info[CLIENT] = _object(message.params.get("clientInfo")) or {}
-    elif message.kind == observed.RESULT and message.method == "initialize" and request is session.initialize:
+    elif message.kind == observed.RESULT and message.method == "initialize" and message.request is session.initialize:
         if session.initialize_result is None:
             session.initialize_result = message
             session.revision = message.revision
@@ -80,10 +95,6 @@ def follow(message: Message) -> None:
     elif message.method == "server/discover" and message.kind == observed.RESULT and (
             session.initialize_result is None):
         session.capabilities[SERVER] = _object(message.result.get("capabilities"))
-    if message.kind == observed.REQUEST and message.revision is not None and message.revision.stateless and (
-            session.initialize_result is None):
-        session.revision = message.revision
-        session.capabilities[CLIENT] = _object(message.meta.get(META_CAPABILITIES))
 
 
 def _named(message: Message) -> None:
@@ -102,8 +113,9 @@ def _named(message: Message) -> None:
 def is_ambiguous(message: Message) -> bool:
     """Return True for a response to one of two requests that had the same id at one time: nobody knows to which."""
     asked = message.request if message.kind in (observed.RESULT, observed.ERROR) else None
-    own = message.exchange.request if message.exchange is not None and message.sender == SERVER else None
-    return asked is not None and asked.pending is not None and asked is not own
+    if asked is None or asked.pending is None:
+        return False
+    return message.exchange is None or message.sender != SERVER or asked is not message.exchange.request
 
 
 def is_astray(message: Message) -> bool:

@@ -103,10 +103,14 @@ class _Asked:
     One message is much like the next, and so are the answers: they are compared as a whole, and counted once.
     """
 
-    __slots__ = ("given", "rows", "decides", "judged", "usual", "times")
+    __slots__ = ("given", "facts", "known", "rows", "decides", "judged", "usual", "times")
 
-    def __init__(self, given: Optional[rules.Given], rows: List[Rule], judged: List[List[int]]) -> None:
+    def __init__(self, given: Optional[rules.Given], facts: Optional[rules.Given], rows: List[Rule],
+                 judged: List[List[int]]) -> None:
         self.given = given
+        self.facts = facts
+        self.known: Any = None
+        """The facts to which the usual answers belong; None if there are none."""
         self.rows = rows
         self.decides = [row.decide for row in rows]
         self.judged = judged
@@ -191,33 +195,47 @@ class Verdicts:
 
         ``seen``: the bits of `rules.circumstances` of the subject, if they are known.
         """
-        beside = isinstance(subject, Exchange) and not subject.is_mcp
+        beside = type(subject) is Exchange and not subject.is_mcp
         key = (moment, method, None if where is None else where.rank, beside,
                rules.circumstances(subject) if seen is None else seen)
         table = self._tables.get(key)
         if table is None:
             table = self._tables[key] = self._table(*key)
+        groups, notes = table
         broken: List[Tuple[Rule, Any]] = []
-        for group in table[0]:
+        for group in groups:
             if group.given is not None and not group.given(subject):
                 continue
+            if group.facts is not None:
+                facts = group.facts(subject)
+                if facts == group.known:
+                    group.times += 1
+                    continue
+                group.known = facts
             said = [decide(subject) for decide in group.decides]
             if said == group.usual:
                 group.times += 1
             else:
                 broken += self._count(group, said)
-        found: List[Finding] = []
-        places: List[List[Any]] = []
-        for row, verdict in sorted(broken, key=self._place) if broken else ():
-            for each in verdict if isinstance(verdict, list) else [verdict]:
-                made = each if isinstance(each, Broken) else Broken(str(each))
-                found.append(self._finding(row, made, subject, where, connection))
-                places.append(self._places(
-                    found[-1], made.at or subject if isinstance(subject, Connection) else subject))
-        for note in table[1]:
+        found: List[Tuple[Finding, List[Any]]] = []
+        if broken:
+            found = self._found(broken, subject, where, connection)
+        for note in notes:
             note(subject)
         if found:
-            self._add(found, places)
+            self._add([finding for finding, _ in found], [places for _, places in found])
+
+    def _found(self, broken: List[Tuple[Rule, Any]], subject: Any, where: Optional[Revision],
+               connection: Connection) -> List[Tuple[Finding, List[Any]]]:
+        """Return the findings of rules that were broken, each with where its causes are looked for."""
+        found = []
+        for row, verdict in sorted(broken, key=self._place):
+            for each in verdict if isinstance(verdict, list) else [verdict]:
+                made = each if isinstance(each, Broken) else Broken(str(each))
+                finding = self._finding(row, made, subject, where, connection)
+                found.append((finding, self._places(
+                    finding, made.at or subject if isinstance(subject, Connection) else subject)))
+        return found
 
     def _count(self, group: _Asked, said: List[Verdict]) -> List[Tuple[Rule, Any]]:
         """Count answers that are not the usual ones, and return those that are faults."""
@@ -233,6 +251,8 @@ class Verdicts:
                 if verdict is not KEPT:
                     broken.append((row, verdict))
         group.usual = [] if broken else said
+        if broken:
+            group.known = None
         return broken
 
     def _place(self, broken: Tuple[Rule, Any]) -> int:
@@ -244,11 +264,11 @@ class Verdicts:
         if not known and len(self._tables) > self._bounds.entries:
             self._clear()  # a peer that makes up methods
         asked, notes = _asked(moment, method if known else "unknown", rank, beside, seen, self._recorded, self._binding)
-        table: Dict[Optional[rules.Given], List[Rule]] = {}
+        table: Dict[Tuple[Optional[rules.Given], Optional[rules.Given]], List[Rule]] = {}
         for row in asked:
-            table.setdefault(row.given, []).append(row)
-        return [_Asked(given, rows, [self._judged.setdefault(row.id, [0]) for row in rows])
-                for given, rows in table.items()], notes
+            table.setdefault((row.given, row.facts), []).append(row)
+        return [_Asked(given, facts, rows, [self._judged.setdefault(row.id, [0]) for row in rows])
+                for (given, facts), rows in table.items()], notes
 
     @staticmethod
     def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:

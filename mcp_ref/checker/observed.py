@@ -198,7 +198,8 @@ class SseEvent:
 class Head:
     """The head of an HTTP request or response, as far as it alone tells. Exchanges may share one; nobody changes it."""
 
-    __slots__ = ("told", "fields", "header", "method", "path", "query", "url", "status", "media_type")
+    __slots__ = ("told", "fields", "header", "method", "path", "query", "url", "status", "media_type",
+                 "refuses", "marks")
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         self.told = told
@@ -211,15 +212,20 @@ class Head:
         status = told.get("status")
         self.status: Optional[int] = status if type(status) is int else None
         self.media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
+        self.refuses = self.status in (401, 403) or self.header("www-authenticate") is not None
+        """True for the head of a response that wants authorization."""
+        self.marks = -1
+        """The bits of `rules.CIRCUMSTANCES` that the head of a request alone makes true; -1 before they are asked for.
+        """
 
 
 class Exchange:
     """An HTTP request and its response."""
 
-    __slots__ = ("number", "connection", "session", "opened", "line", "method", "path", "query", "url", "fields",
-                 "header", "answer_header", "sent", "request", "sent_body", "status", "answer_fields", "media_type",
-                 "stream", "answered", "answer_body", "received", "received_count", "events", "event_count", "retry",
-                 "last_id", "ended", "ended_by", "complete", "revision", "notes")
+    __slots__ = ("number", "connection", "session", "opened", "line", "head", "method", "path", "query", "url",
+                 "fields", "header", "answer_header", "sent", "request", "sent_body", "status", "answer_fields",
+                 "media_type", "stream", "refused", "answered", "answer_body", "received", "received_count", "events",
+                 "event_count", "retry", "last_id", "ended", "ended_by", "complete", "revision", "notes")
 
     def __init__(self, number: int, connection: "Connection", event: Event) -> None:
         self.number = number
@@ -227,7 +233,7 @@ class Exchange:
         self.session: Session = connection.default
         self.opened = event.time
         self.line = connection.line
-        head = connection.trace.head(event.more)
+        self.head = head = connection.trace.head(event.more)
         self.method, self.path, self.query = head.method, head.path, head.query
         self.url = head.url
         """Scheme and authority of the server; "" if not recorded."""
@@ -250,6 +256,8 @@ class Exchange:
         """The media type of the response, in lower case, without parameters; "" if there is none."""
         self.stream = False
         """True if the response is a stream of events."""
+        self.refused = False
+        """True if the response wants authorization, by its status or a challenge."""
         self.answered: Optional[float] = None
         """When the head of the response was seen."""
         self.answer_body: Optional[Event] = None
@@ -278,7 +286,7 @@ class Exchange:
         """Take the head of the response."""
         head = self.connection.trace.head(event.more)
         self.status, self.answer_fields, self.answer_header = head.status, head.fields, head.header
-        self.media_type = head.media_type
+        self.media_type, self.refused = head.media_type, head.refuses
         self.stream = self.media_type == "text/event-stream"
         self.answered = event.time
 

@@ -57,6 +57,9 @@ Most rules have nothing to say about most messages. ``when`` names circumstances
 returns None, so that it need not be asked: what is asked is looked up in one table. ``given`` is a function that has to
 return something true of the subject for that; it is asked once for all rules that have it.
 
+Most rules answer what they have answered before. ``facts`` is a function that returns all that a rule looks at, as a
+value to compare: while it is equal to the one before, and no rule that has it was broken, none is asked again.
+
 An observer (`observe`) judges nothing: it notes what rules need later. Observers run after the rules of the same
 moment.
 """
@@ -67,7 +70,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, O
 from ..requirements import Requirement, requirements
 from ..wiretrace import CLIENT, SERVER, Event
 from .observed import (
-    ERROR, META_CAPABILITIES, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Exchange, Message, Session,
+    ERROR, META_CAPABILITIES, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Exchange, Head, Message, Session,
 )
 
 ASKED, ANSWERED, OUTCOME, TASKED = "asked", "answered", "outcome", "tasked"
@@ -142,6 +145,8 @@ _NOT_OF_KIND = {
     RESULT: _BRINGS | _EXTENDS, ERROR: _TASK | _BRINGS | _EXTENDS, ODD: _TASK | _BRINGS | _UNLIKE | _EXTENDS,
     NOISE: _TASK | _BRINGS | _UNLIKE | _EXTENDS}
 """The bits that are true of a message for its kind alone, because they do not apply."""
+_OF_KIND = {kind: bits | _OF_MESSAGE for kind, bits in _NOT_OF_KIND.items()}
+_OF_PARTY = {CLIENT: _CLIENT, SERVER: _SERVER}
 
 SENDER = "sender"
 """The party of a rule that binds both: the sender of the message."""
@@ -231,6 +236,8 @@ class Rule(NamedTuple):
     """The bits of CIRCUMSTANCES without which it says nothing."""
     given: Optional[Given]
     """A function of the subject: where what it returns is false, the rule says nothing."""
+    facts: Optional[Given]
+    """A function of the subject: where what it returns is the same, the rule says the same."""
 
     @property
     def binds(self) -> bool:
@@ -266,7 +273,7 @@ def rule(
     method: Union[None, str, Tuple[str, ...]] = None, party: str = "", follows: Union[str, Tuple[str, ...]] = (),
     needs: str = "", reading: str = "", disagree: str = "", row: Optional[Requirement] = None,
     always: bool = False, provoked: Union[str, Tuple[str, ...]] = (), beside: bool = False, spoils: bool = False,
-    when: str = "", given: Optional[Given] = None,
+    when: str = "", given: Optional[Given] = None, facts: Optional[Given] = None,
 ) -> Callable[[Decide], Decide]:
     """Declare the decorated function as the rule of a requirement; see the module.
 
@@ -275,8 +282,9 @@ def rule(
     between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a
     client that falls back from one to another. ``provoked``: what the other party breaks in both traces of the scene.
     ``beside``: ask it only about HTTP beside the endpoint. ``spoils``: what else is wrong with such a message follows
-    from it. ``when``: names of CIRCUMSTANCES, with blanks between. ``given``: see the module. Raises ValueError for an
-    id that is not in the list or was declared before, for an unknown moment, and if no party can be told.
+    from it. ``when``: names of CIRCUMSTANCES, with blanks between. ``given``, ``facts``: see the module. Raises
+    ValueError for an id that is not in the list or was declared before, for an unknown moment, and if no party can be
+    told.
     """
     requirement = row or requirements().get(id)
     if requirement is None or any(each not in requirements() for each in also):
@@ -304,7 +312,7 @@ def rule(
             id, also, requirement, moments, (method,) if isinstance(method, str) else method, bound, decide, text,
             scene, (follows,) if isinstance(follows, str) else follows, frozenset(needs.split()), ranks, reading,
             disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside, spoils, bits,
-            given)
+            given, facts)
         return decide
 
     return declare
@@ -354,15 +362,13 @@ def _bits(when: str) -> int:
 
 def circumstances(subject: Any) -> int:
     """Return the bits of CIRCUMSTANCES that are true of a subject."""
-    kind = type(subject)
-    return _of_message(subject) if kind is Message else _of_exchange(subject) if kind is Exchange else -1
+    of = _OF.get(type(subject))
+    return of(subject) if of is not None else -1
 
 
 def _of_message(message: Message) -> int:
-    sender, request, connection = message.sender, message.request, message.connection
-    exchange = message.exchange
-    seen = _OF_MESSAGE | _NOT_OF_KIND[message.kind] | connection.trace.noted | (
-        _CLIENT if sender == CLIENT else _SERVER if sender == SERVER else 0)
+    request, connection, exchange = message.request, message.connection, message.exchange
+    seen = _OF_KIND[message.kind] | connection.trace.noted | _OF_PARTY.get(message.sender, 0)
     if connection.transport == "stdio":
         seen |= _PIPE
     if exchange is not None:
@@ -390,26 +396,27 @@ def _of_message(message: Message) -> int:
 
 
 def _of_exchange(exchange: Exchange) -> int:
-    header, trace, status = exchange.header, exchange.connection.trace, exchange.status
-    seen = _OF_EXCHANGE | trace.noted
-    if exchange.method != "POST":
-        seen |= _UNPOSTED | _UNSERVED | _GUARDED
-    elif status is None or status // 100 != 2:
+    head, trace, status = exchange.head, exchange.connection.trace, exchange.status
+    seen = (head.marks if head.marks >= 0 else _of_head(head)) | trace.noted
+    if status is None or status // 100 != 2:
         seen |= _UNSERVED
     if exchange.stream:
         seen |= _STREAM
     if exchange.request is None:
         seen |= _UNASKED
-    if header("origin") is not None:
-        seen |= _ORIGIN
-    if header("last-event-id") is not None:
-        seen |= _CURSOR
-    if header("authorization") is not None:
-        seen |= _TOKEN
-        trace.guarded = True
-    if status in (401, 403) or exchange.answer_header("www-authenticate") is not None:
+    if exchange.refused:
         seen |= _REFUSED
-        trace.guarded = True
-    if exchange.query or exchange.sent_body is not None:
+    if seen & (_TOKEN | _REFUSED) or exchange.query or exchange.sent_body is not None:
         trace.guarded = True
     return seen | _GUARDED if trace.guarded or not exchange.sent else seen
+
+
+def _of_head(head: Head) -> int:
+    head.marks = _OF_EXCHANGE | (0 if head.method == "POST" else _UNPOSTED | _UNSERVED | _GUARDED) | (
+        0 if head.header("origin") is None else _ORIGIN) | (
+        0 if head.header("last-event-id") is None else _CURSOR) | (
+        0 if head.header("authorization") is None else _TOKEN)
+    return head.marks
+
+
+_OF: Dict[type, Callable[[Any], int]] = {Message: _of_message, Exchange: _of_exchange}

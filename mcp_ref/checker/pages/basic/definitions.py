@@ -10,10 +10,11 @@ from ....codec import DecodeError, decoder
 from ....methods import (
     EMBEDDED, INPUT_REQUIRED, SENDER, Method, is_vendor, known_since, load, lookup, params_class, result_class,
 )
+from ....readers import Checked
 from ....requirements import Requirement
 from ....revisions import Revision
 from ....wiretrace import CLIENT, SERVER
-from ...extensions import added, added_result, is_reserved
+from ...extensions import ADDED, added, added_result, is_reserved
 from ...observed import NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import at, masked, short
@@ -24,6 +25,8 @@ UNDECIDED: Dict[str, str] = {}
 
 _ANY = ("here:*",)
 _NOTIFICATIONS = "notifications/"
+_LONGEST = 4096
+"""Characters of a `_meta` that is remembered."""
 
 
 def _row(id: str, level: str, revisions: str = "..") -> Requirement:
@@ -46,6 +49,13 @@ def _fault(decode: Callable[..., Any], value: Any, name: str, what: str) -> Opti
 
 _PARAMS: Dict[Tuple[str, int], Tuple[Callable[..., Any], str]] = {}
 _RESULTS: Dict[Tuple[str, int, Any], Optional[Tuple[Callable[..., Any], str]]] = {}
+
+
+class Good:
+    """The last `_meta` for each definition of params that was found to fit it, as text."""
+
+    def __init__(self) -> None:
+        self.metas: Dict[Callable[..., Any], str] = {}
 
 
 def _name(declared: Any) -> str:
@@ -82,7 +92,18 @@ def params(message: Message) -> Verdict:
     found = _params_decoder(message, message.revision)
     if found is None:
         return None
-    return _fault(found[0], message.data.get("params", {}), "params", found[1]) or KEPT
+    given = message.data.get("params", {})
+    if message.revision.handshake or "progressToken" in message.meta or message.kind != REQUEST or (
+            message.method in ADDED):
+        return _fault(found[0], given, "params", found[1]) or KEPT
+    # Without a handshake client and capabilities are in each request, mostly the same: read once, by far the most of it
+    good, told = message.session.state(Good).metas, repr(message.meta)  # 1 and true are equal, their texts are not
+    if good.get(found[0]) == told:
+        return _fault(found[0], dict(given, _meta=Checked(message.meta)), "params", found[1]) or KEPT
+    verdict = _fault(found[0], given, "params", found[1]) or KEPT
+    if verdict is KEPT and message.meta and len(told) <= _LONGEST:
+        good[found[0]] = told
+    return verdict
 
 
 def _result_decoder(message: Message, row: Method, revision: Revision) -> Optional[Tuple[Callable[..., Any], str]]:

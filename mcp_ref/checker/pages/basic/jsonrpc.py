@@ -26,6 +26,7 @@ _IDS = ("jsonrpc.request-id-*", "session:jsonrpc.request-id-type", "session:json
 """Faults of requests from which follows that responses do not fit."""
 _LONG_NAME = 100
 """Characters above which a name of a method is not remembered: the specification has none so long."""
+_NO_PARAMS: Dict[str, Any] = {}
 _LONG_ID = 1000
 """Characters of an id above which a receiver may refuse to read it."""
 
@@ -93,8 +94,21 @@ def envelope(message: Message) -> Optional[Broken]:
     return None
 
 
-@rule("jsonrpc.follow-spec", on=(REQUEST, NOTIFICATION, RESULT, ERROR, ODD, NOISE, BATCH), spoils=True, follows=(
-    "jsonrpc.r*", "jsonrpc.error-*", "http.post-body-*", "http.batch-body-*"), scene="""
+def _form(message: Union[Message, Batch]) -> Any:
+    """Return the facts about the form of a request or a result: its method, if the form is good.
+
+    Any other message is returned itself, for it is like no other.
+    """
+    if type(message) is Message and message.data.get("jsonrpc") == "2.0" and type(message.id) in (int, str):
+        if message.kind == REQUEST:
+            return message.method if type(message.data.get("params", _NO_PARAMS)) is dict else message
+        if message.kind == RESULT and message.request is not None and not message.again:
+            return message.method
+    return message
+
+
+@rule("jsonrpc.follow-spec", on=(REQUEST, NOTIFICATION, RESULT, ERROR, ODD, NOISE, BATCH), spoils=True,
+      facts=_form, follows=("jsonrpc.r*", "jsonrpc.error-*", "http.post-body-*", "http.batch-body-*"), scene="""
     on stdio 2025-06-18
   + C> {"jsonrpc": "2.0", "id": 1, "method": "ping"}
   - C> {"jsonrpc": 2.0, "id": 1, "method": "ping"}
@@ -116,7 +130,7 @@ def follow_spec(message: Union[Message, Batch]) -> Verdict:
     return "%d characters that are no JSON object" % len(message.event.text)
 
 
-@rule("jsonrpc.request-id-type", on=(REQUEST, NOTIFICATION), spoils=True, scene="""
+@rule("jsonrpc.request-id-type", on=(REQUEST, NOTIFICATION), spoils=True, facts=_form, scene="""
     on stdio 2025-06-18
   + C #"a" tools/list {}
   - C> {"jsonrpc": "2.0", "id": {"n": 1}, "method": "tools/list"}
@@ -133,7 +147,7 @@ def request_id_type(message: Message) -> Verdict:
         "the id is %s" % typed(message.id), "id")
 
 
-@rule("jsonrpc.request-id-not-null", on=REQUEST, spoils=True, scene="""
+@rule("jsonrpc.request-id-not-null", on=REQUEST, spoils=True, facts=_form, scene="""
     on stdio 2025-06-18
   + C #1 tools/list {}
   - C> {"jsonrpc": "2.0", "id": null, "method": "tools/list"}
@@ -259,7 +273,7 @@ def _second(message: Message) -> Verdict:
     return Broken("the request #%s has a response already" % message.id, "id")
 
 
-@rule("jsonrpc.response-same-id", on=(RESULT, ERROR), spoils=True, follows=(
+@rule("jsonrpc.response-same-id", on=(RESULT, ERROR), spoils=True, facts=_form, follows=(
     *_IDS, "jsonrpc.notification-no-response", "stdio.client-no-responses", "batch.receive"), scene="""
     on stdio 2025-06-18
     C #"5" tools/list {}
@@ -315,7 +329,7 @@ def _about_notification(message: Message) -> bool:
     return last is not None and last.kind == NOTIFICATION
 
 
-@rule("jsonrpc.notification-no-response", on=(RESULT, ERROR), spoils=True, scene="""
+@rule("jsonrpc.notification-no-response", on=(RESULT, ERROR), spoils=True, facts=_form, scene="""
     on stdio 2025-06-18
     C notifications/roots/list_changed
   - S> {"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "Method not found"}}
@@ -348,7 +362,7 @@ def response_result_or_error(message: Message) -> Verdict:
     return _has_outcome(message)
 
 
-@rule("jsonrpc.result-field", on=(RESULT, ERROR, ODD), spoils=True, scene="""
+@rule("jsonrpc.result-field", on=(RESULT, ERROR, ODD), spoils=True, facts=_form, scene="""
     on stdio 2025-11-25
     C #4 ping
   + S #4 {}
@@ -428,6 +442,8 @@ def remember_faults(message: Message) -> None:
     kind = message.kind
     if kind != NOISE:
         message.connection.state(Spoken).last[message.sender] = message
+    if kind == RESULT and message.data.get("jsonrpc") == "2.0" and "params" not in message.data:
+        return
     if kind == NOISE or envelope(message) or (kind == REQUEST and not _is_plain(message.id)) or (
             not message.params and "params" in message.data and not isinstance(message.data["params"], dict)):
         faults = message.connection.state(Faults)

@@ -3,7 +3,7 @@
 Versions are judged in `mcp_ref.checker.pages.basic.versioning`.
 """
 
-from typing import Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 from ....methods import NOTIFICATION as A_NOTIFICATION
 from ....methods import LOG_MESSAGE, SENDER, known_since, lookup
@@ -316,8 +316,18 @@ def _undeclared(message: Union[Message, Connection]) -> Verdict:
                   "capabilities." + lacking, used.sender, used)
 
 
+def _use(message: Union[Message, Connection]) -> Any:
+    """Return the facts on which the capability for a result depends, if all are known; else what is judged itself."""
+    used = message.request if isinstance(message, Message) and message.kind == RESULT else None
+    if used is None or used.revision is None or used.revision.stateless or used.session.mixed or (
+            used.session.state(Served).features):
+        return message
+    known = used.session.capabilities
+    return used.method, used.sender, known[CLIENT], known[SERVER]
+
+
 @rule("lifecycle.negotiated-capabilities", on=(NOTIFICATION, RESULT, ERROR, FINISH), party=SENDER, follows=_USE,
-      scene="""
+      facts=_use, scene="""
     on stdio 2025-06-18 server={"resources": {}}
     C #1 resources/list {}
     S #1 {"resources": [{"uri": "file:///a", "name": "a"}]}
@@ -332,7 +342,7 @@ def negotiated_capabilities(message: Union[Message, Connection]) -> Verdict:
 
 
 @rule("lifecycle.negotiated-capabilities-should", "roots.check-capability", on=(NOTIFICATION, RESULT, ERROR, FINISH),
-      party=SENDER, follows=_USE, scene="""
+      party=SENDER, follows=_USE, facts=_use, scene="""
     on stdio 2025-03-26 client={"sampling": {}}
   + S #1 sampling/createMessage {"messages": [], "maxTokens": 1}
   - S #1 roots/list

@@ -4,7 +4,7 @@
 
 import re
 from functools import lru_cache
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ....methods import EMBEDDED, lookup
 from ....wiretrace import CLIENT, SERVER
@@ -29,10 +29,9 @@ META_SERVER = "io.modelcontextprotocol/serverInfo"
 _INVALID_PARAMS = -32602
 _LISTS = ("tools", "resources", "resourceTemplates", "prompts", "contents", "content", "messages", "roots")
 """The members of results whose items may have a ``_meta``."""
+_ANY_LIST = frozenset(_LISTS)
 _LONG_KEY = 200
 """Characters above which a key is not remembered."""
-_FEW = 8
-"""Keys of a message of which together is remembered what is wrong with them."""
 _MOST = 1000
 """Keys of one message that are looked at."""
 _UNREADY = re.compile(r"not (?:yet )?(?:been )?initiali[sz]ed|before initiali[sz]|initiali[sz]e first|"
@@ -49,13 +48,12 @@ class Seen:
 def _metas(message: Message) -> List[Mapping[str, Any]]:
     """Return each ``_meta`` whose place the protocol defines: that of the message, and those of items of its result."""
     found = [message.meta] if message.meta else []
-    named = [name for name in message.result if name in _LISTS] if message.kind == RESULT else []
+    named = [name for name in message.result if name in _ANY_LIST] if message.kind == RESULT else []
     for name in named if len(named) < 2 else sorted(named, key=_LISTS.index):
         items = message.result[name]
         for item in items[:_MOST] if isinstance(items, list) else ():
-            value = item.get("_meta") if isinstance(item, dict) else None
-            if isinstance(value, dict):
-                found.append(value)
+            if isinstance(item, dict) and isinstance(item.get("_meta"), dict):
+                found.append(item["_meta"])
     return found
 
 
@@ -66,33 +64,20 @@ def _unfit(key: str) -> Tuple[str, ...]:
                  if not fit(key))
 
 
-def _wrong(message: Message) -> Dict[str, Optional[str]]:
-    """Return the first key for each fault; "" has a value if there are keys at all. Looks once at each message."""
-    found: Optional[Dict[str, Optional[str]]] = message.notes.get("keys")
-    if found is None:
-        metas = _metas(message)
-        keys = tuple(metas[0] if len(metas) == 1 else (key for meta in metas for key in meta))[:_MOST] if metas else ()
-        few = len(keys) <= _FEW and all([len(key) <= _LONG_KEY for key in keys])
-        found = message.notes["keys"] = _faults_of(keys) if few else _faults_of.__wrapped__(keys)
-    return found
-
-
-@lru_cache(maxsize=1024)
-def _faults_of(keys: Tuple[str, ...]) -> Dict[str, Optional[str]]:
-    """Return the first key for each fault; nobody changes the answer."""
-    found: Dict[str, Optional[str]] = {}
-    for key in keys:
-        found[""] = key
-        for fault in _unfit(key) if len(key) <= _LONG_KEY else _unfit.__wrapped__(key):
-            found.setdefault(fault, key)
-    return found
+def _keys(message: Message) -> Tuple[str, ...]:
+    """Return all keys of a message on which the three rules below depend."""
+    metas = _metas(message)
+    return tuple(metas[0] if len(metas) == 1 else (key for meta in metas for key in meta))[:_MOST] if metas else ()
 
 
 def _judged(message: Message, fault: str) -> Verdict:
-    wrong: Dict[str, Optional[str]] = message.notes.get("keys") or _wrong(message)
-    if fault in wrong:
-        return Broken("the key %s" % shown(wrong[fault]), "_meta")
-    return KEPT if wrong else None
+    """Judge the keys of a message: the first one that has the fault is told."""
+    keys = _keys(message)
+    wrong = next((key for key in keys if fault in (
+        _unfit(key) if len(key) <= _LONG_KEY else _unfit.__wrapped__(key))), None)
+    if wrong is not None:
+        return Broken("the key %s" % shown(wrong), "_meta")
+    return KEPT if keys else None
 
 
 _KEY = """
@@ -103,19 +88,19 @@ _KEY = """
 """
 
 
-@rule("meta.prefix-labels", on=(REQUEST, NOTIFICATION, RESULT), given=_wrong, scene=_KEY % "com..example/x")
+@rule("meta.prefix-labels", on=(REQUEST, NOTIFICATION, RESULT), facts=_keys, scene=_KEY % "com..example/x")
 def prefix_labels(message: Message) -> Verdict:
     """The prefix of a key of ``_meta`` is made of labels with dots between, and ends with the only slash."""
     return _judged(message, "prefix")
 
 
-@rule("meta.prefix-label-chars", on=(REQUEST, NOTIFICATION, RESULT), given=_wrong, scene=_KEY % "1com.example_/x")
+@rule("meta.prefix-label-chars", on=(REQUEST, NOTIFICATION, RESULT), facts=_keys, scene=_KEY % "1com.example_/x")
 def prefix_label_chars(message: Message) -> Verdict:
     """A label in a key of ``_meta`` begins with a letter, ends with a letter or digit, and may have hyphens between."""
     return _judged(message, "label")
 
 
-@rule("meta.name-alnum-ends", on=(REQUEST, NOTIFICATION, RESULT), given=_wrong, scene=_KEY % "com.example/_x")
+@rule("meta.name-alnum-ends", on=(REQUEST, NOTIFICATION, RESULT), facts=_keys, scene=_KEY % "com.example/_x")
 def name_alnum_ends(message: Message) -> Verdict:
     """The name in a key of ``_meta`` is empty, or begins and ends with a letter or digit."""
     return _judged(message, "name")

@@ -4,6 +4,7 @@
 
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple, Union
 
+from ...listed import has_resources
 from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, Verdict, rule
 from ...values import has_scheme, is_base64, is_media_type, items, masked, members, short
@@ -112,7 +113,7 @@ def embedded_content(message: Message) -> Verdict:
     return _each(message, "resource", wrong)
 
 
-@rule("resources.binary-encoded", on=RESULT, method=("resources/read", "tools/call"),
+@rule("resources.binary-encoded", on=RESULT, method=("resources/read", "tools/call"), given=has_resources,
       follows="apps.content-text-or-blob", scene="""
     on stdio 2025-06-18
     C #1 resources/read {"uri": "file:///a"}

@@ -73,7 +73,7 @@ def note_stray(message: Message) -> None:
     if message.sender == SERVER and (kind == ODD or (lists and "result" in message.data)):
         message.connection.trace.state(Cursors).lost = True
     for value in islice(message.data.values(), _MEMBERS):
-        if isinstance(value, dict) and isinstance(value.get("nextCursor"), str):
+        if isinstance(value, dict) and "nextCursor" in value and isinstance(value["nextCursor"], str):
             message.connection.trace.state(Cursors).stray[value["nextCursor"]] = None
 
 

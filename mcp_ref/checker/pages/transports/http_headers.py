@@ -11,7 +11,7 @@ from ...httpfacts import decoded, is_plain, is_repeated, is_sentinel, is_streama
 from ...observed import ERROR, META_REVISION, REQUEST, RESULT, Exchange, Message
 from ...rules import HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, rule
 from .http_endpoint import is_get
-from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern, is_modern, shows_modern
+from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern, facts_of_post, is_modern, shows_modern
 
 UNDECIDED = {
     "http.header-version-absent-assume": "which revision a server assumes stays inside it, and one that refuses may "
@@ -55,7 +55,8 @@ def _subject(subject: Any) -> Optional[Exchange]:
     return exchange if is_streamable(exchange) and not opens else None
 
 
-@rule("http.header-version-after-init", on=(MESSAGE, HEAD), when="http client", needs="http", scene="""
+@rule("http.header-version-after-init", on=(MESSAGE, HEAD), when="http client unposted", facts=facts_of_post,
+      needs="http", scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
   - C [3 MCP-Protocol-Version=] #1 tools/list {}
@@ -67,7 +68,8 @@ def version_named(subject: Any) -> Verdict:
     return None if exchange is None else _version(exchange, exchange.opened)
 
 
-@rule("http.header-version-negotiated", on=(MESSAGE, HEAD), when="http client", needs="http", scene="""
+@rule("http.header-version-negotiated", on=(MESSAGE, HEAD), when="http client unposted", facts=facts_of_post,
+      needs="http", scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
   - C [3 MCP-Protocol-Version=2025-03-26] #1 tools/list {}

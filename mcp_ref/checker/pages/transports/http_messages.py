@@ -125,6 +125,23 @@ def _is_post(message: Message) -> Optional[Exchange]:
     return exchange
 
 
+def facts_of_post(subject: Any) -> Any:
+    """Return the facts on which the rules of the messages of a client depend: those of one POST are those of the next.
+
+    Whether it is a message that begins the exchange, and whether that was opened after a handshake, is among them.
+    """
+    if type(subject) is not Message or subject.kind == NOISE or subject.batch is not None or (
+            subject.method == "initialize"):
+        return subject
+    exchange, session = subject.exchange, subject.session
+    if exchange is None:
+        return subject
+    result = session.initialize_result
+    return (exchange.head, exchange.sent[0] is subject, session, session.id, session.revision, result,
+            result is None or exchange.opened <= result.time, subject.connection.transport,
+            subject.connection.mixed, subject.connection.live > 1)
+
+
 def _several(text: str) -> bool:
     """Return True for the text of two or more JSON objects, one after the other on lines of their own."""
     lines = [line for line in text[:MOST].splitlines() if line.strip()]
@@ -134,7 +151,7 @@ def _several(text: str) -> bool:
         return False
 
 
-@rule("http.post-each-message", on=(MESSAGE, NOISE), when="http client", needs="http", scene="""
+@rule("http.post-each-message", on=(MESSAGE, NOISE), when="http client", facts=facts_of_post, needs="http", scene="""
     on http 2025-06-18
     C [3] #1 tools/list {}
   - C [3] #2 prompts/list {}
@@ -152,7 +169,7 @@ def post_of_its_own(message: Message) -> Verdict:
     return KEPT
 
 
-@rule("http.client-uses-post", on=MESSAGE, when="http client", needs="http", scene="""
+@rule("http.client-uses-post", on=MESSAGE, when="http client", facts=facts_of_post, needs="http", scene="""
     on http 2025-06-18
   + C [3] POST /mcp {"Accept": "application/json, text/event-stream"}
   - C [3] PUT /mcp {"Accept": "application/json, text/event-stream"}
@@ -167,8 +184,8 @@ def posts(message: Message) -> Verdict:
     return KEPT if exchange.method == "POST" else "a message by %s" % exchange.method[:20]
 
 
-@rule("http.accept-both", on=MESSAGE,
-      when="http client", needs="http", reading="a wildcard that covers a media type lists it", scene="""
+@rule("http.accept-both", on=MESSAGE, when="http client", facts=facts_of_post, needs="http",
+      reading="a wildcard that covers a media type lists it", scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
   - C [3 Accept=application/json] #1 tools/list {}
@@ -186,8 +203,7 @@ def accepts_both(message: Message) -> Verdict:
 
 
 @rule("http.post-body-single-or-response", "http.post-body-single", on=(BATCH, MESSAGE),
-      when="http client", party="client", needs="http",
-      scene="""
+      when="http client", facts=facts_of_post, party="client", needs="http", scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
   - C> [3] [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]

@@ -7,7 +7,7 @@ from ...httpfacts import is_streamable, mask_of
 from ...observed import REQUEST, RESULT, Connection, Exchange, Message, Session
 from ...rules import END, FINISH, HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, noted, observe, rule
 from .http_endpoint import is_get, said
-from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern
+from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern, facts_of_post
 from .resumability import Activity
 
 UNDECIDED: Dict[str, str] = {}
@@ -96,7 +96,8 @@ def _echoes(exchange: Exchange, session: Session, time: float) -> Verdict:
     return KEPT if exchange.header("mcp-session-id") is not None else Broken("a request without the id", HEADER)
 
 
-@rule("http.session-id-echo", on=(MESSAGE, HEAD), when="http client", needs="http", scene="""
+@rule("http.session-id-echo", on=(MESSAGE, HEAD), when="http client unposted", facts=facts_of_post, needs="http",
+      scene="""
     on http 2025-06-18
   + C [3] #1 tools/list {}
   - C [3 Mcp-Session-Id=] #1 tools/list {}
