@@ -411,7 +411,10 @@ def _touch(first: str, second: str) -> bool:
     if "jsonrpc" in (first, second):  # a message with another version is one nevertheless
         return first == second
     ways = [where.replace("[", ".[").split(".") for where in (first, second)]
-    if any(way[0] not in ("params", "result", "error") for way in ways):
+    parts = [way[0] in ("params", "result", "error") for way in ways]
+    if any(parts) and any(where.startswith("capabilities.") for where in (first, second)):
+        return all("capabilities" in way for way in ways)  # what a party has not declared is not in what it sends
+    if not all(parts):
         return True
     return all(one == another for one, another in zip(*ways))
 

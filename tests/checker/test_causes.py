@@ -48,6 +48,18 @@ def test_faults_of_two_members_of_a_message_are_two_causes(name, more, expected)
     assert roots(LISTED % (name, more)) == expected
 
 
+@pytest.mark.parametrize("result, expected", [
+    ('{"content": []}', ["tools.capability"]),
+    ('{"content": [{"type": "text"}]}', ["schema.result", "tools.capability"]),
+])
+def test_what_is_wrong_in_a_result_does_not_follow_from_a_capability_that_lacks(result, expected):
+    """The server has declared prompts alone."""
+    assert roots("""
+        on stdio 2025-06-18 server={"prompts": {}}
+        C #1 tools/call {"name": "t", "arguments": {}}
+        S #1 %s""" % result) == expected
+
+
 @pytest.mark.parametrize("line, expected", [
     ('S #9 {"tools": 5}', ["jsonrpc.response-same-id"]),
     ('S #1 {"tools": 5}', ["schema.result"]),
