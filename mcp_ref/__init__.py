@@ -16,9 +16,9 @@ direction, beside the specification; a module imports only from those above it.
 7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions
 8.  `server`, `client`: the roles; `auth`: authorization over HTTP, for both; `checker`: the judge of recorded and live
     sessions, which uses none of these
-9.  `host`: several clients, consent, names, isolation, audit; `testing`: tests of servers; `examiner`: examinations of
-    servers, which use none of the roles; `inspector`: sessions as a page; `crosscheck`: `messages` against the official
-    schemas
+9.  `host`: several clients, consent, names, isolation, audit; `bridge`: a server over another transport and in other
+    revisions; `testing`: tests of servers; `examiner`: examinations of servers, which use none of the roles;
+    `inspector`: sessions as a page; `crosscheck`: `messages` against the official schemas
 10. `cli`, `demo`: the command line
 
 Start with::

@@ -49,6 +49,7 @@ floor  name               what it has
        `auth`             OAuth for clients and for servers
        `checker`          the judge of sessions: rules as rows; imports frames, vocabulary, tables and the trace only
 16     `host`             several clients, consent, names, audit
+       `bridge`           a server behind another transport, or in another revision, than it has
        `crosscheck`       the comparison of `messages` with the official schemas
        `demo`             the demonstration of ``make demo``
        `testing`          tests of servers: a client in memory, each revision in turn

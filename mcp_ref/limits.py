@@ -148,6 +148,7 @@ class Limits(Record):
     tls_handshake_timeout        seconds      for a TLS handshake
     max_sessions                 sessions     that are open at a time
     max_session_share            share        of ``max_sessions`` that one client may have
+    max_bridge_sessions          sessions     of a bridge, each with a server behind of its own
     session_idle                 seconds      without use, after which a session ends
     max_session_streams          streams      opened by GET in one session
     question_grace               seconds      for a client without connection to come back to a question
@@ -381,6 +382,9 @@ class Limits(Record):
     """The part of ``max_sessions`` that one authenticated subject may have, or without authentication, one
     address (of IPv6 its first 64 bits); the same part of ``max_waiting`` may wait for its answers. 1.0: all. Behind a
     proxy all clients have its address: see the option ``trusted_proxies``."""
+    max_bridge_sessions: int = 256
+    """Sessions of a bridge, each with a child process or a connection of its own; the next client is told to come back
+    later."""
     session_idle: float = 1800.0
     """Time for which a session may be without a request that comes or runs and without an open stream; then it ends."""
     max_session_streams: int = 16

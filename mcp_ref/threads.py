@@ -18,6 +18,7 @@ thread          what it does                                 blocks on; freed by
 ``again``       sends a request of a future again            the server; its answer, close
 ``asking``      a callback about authorization               the callback; no thread has to wait for it
 ``authorize``   one grant for all threads that need a token  authorization servers; time, or no thread waiting
+``bridge``      ends a session with a bridge; tells it     the servers behind; their grace
 ``callbacks``   calls `add_done_callback` of futures         the callback
 ``child``       waits for the end of a child process         the child
 ``ending``      ends a server in order after SIGTERM         handlers; their grace

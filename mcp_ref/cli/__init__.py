@@ -1,6 +1,7 @@
 """The command line: run a server, use a server, see the wire, look things up.
 
     python3 -m mcp_ref run FILE                        serve the server in a Python file; --http HOST:PORT --workers N
+    python3 -m mcp_ref bridge SERVER                   serve it over another transport, in any revision; --http HOST:PORT
     python3 -m mcp_ref info SERVER                     who it is, and what it can do
     python3 -m mcp_ref tools SERVER                    list tools; also: resources, prompts; --long for schemas
     python3 -m mcp_ref call SERVER NAME a=1 b=2        call a tool
@@ -51,6 +52,7 @@ from .output import (
 
 HOMES: Dict[str, Tuple[str, str]] = {
     "run": (".serve.run", "serve the server in a Python file, over stdio or a socket"),
+    "bridge": (".serve.bridge", "serve a server over another transport, and in other revisions, than it has"),
     "info": (".use.servers", "tell who a server is and what it can do"),
     "tools": (".use.servers", "list a server's tools, each with its signature"),
     "call": (".use.servers", "call a tool; the exit code is 1 if it failed"),

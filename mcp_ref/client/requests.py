@@ -118,11 +118,17 @@ class Requests:
         flow = self._flow(method, params, options)
         return self._future_class(flow, read, check, options).start()  # type: ignore[no-any-return]
 
-    def until(self, kind: str, method: str, params: Dict[str, Any], options: Options) -> Dict[str, Any]:
-        """Send a request, wait, and return its result object, which may be of this type of an extension, too."""
+    def until(
+        self, kind: Optional[str], method: str, params: Dict[str, Any], options: Options,
+        within: "Optional[Incoming]" = None,
+    ) -> Dict[str, Any]:
+        """Send a request, wait, and return its result object, which may be of this type of an extension, too.
+
+        ``within``: the request of another peer that this one belongs to; its cancellation ends the wait.
+        """
         self.reader(method, self._owner.connection)  # raises while the client is being opened
         flow = self._flow(method, params, options, kind)
-        self._run(flow, options.timeout, options.progress, options.extend_on_progress)
+        self._run(flow, options.timeout, options.progress, options.extend_on_progress, within)
         return flow.result  # type: ignore[no-any-return]
 
     def _flow(

@@ -617,6 +617,11 @@ class Connection(Sender):
         if jobs:
             self._hand_over(*jobs)
 
+    def wait_heard(self, timeout: float) -> None:
+        """Wait until the role has taken the notifications that have come, at most so many seconds."""
+        if self._lane is not None and not self.executor.in_worker():
+            self._lane.wait_idle(timeout)
+
     def _to_lane(self, notification: Notification, jobs: List[Job], size: int = 0) -> None:
         lane, limits = self._lane, self.limits
         if lane is None:

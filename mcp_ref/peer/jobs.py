@@ -254,7 +254,9 @@ class Lane(Job, Generic[Item]):
         with self._lock:
             if not self._scheduled:
                 return
-            idle = self._idle = threading.Event()
+            if self._idle is None or self._idle.is_set():
+                self._idle = threading.Event()
+            idle = self._idle
         idle.wait(seconds)
 
 

@@ -5,7 +5,7 @@ state of a session, which begins with the handshake, where several processes sha
 """
 
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional
 
 from ..codec import DecodeError, decode, encode
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
@@ -56,20 +56,35 @@ def declared(server: "ServerInterface", revision: Revision) -> Dict[str, Any]:
     return server.with_extensions(encode(capabilities(server, revision), revision), revision)
 
 
-def route(server: "ServerInterface") -> Route:
-    """Return the route of `initialize`. It runs on the reader, because how later messages are read depends on it."""
+Introduce = Callable[[Connection, Revision, Dict[str, Any]], InitializeResult]
+"""A function from a connection, its revision and the params of `initialize` to the result; raises `RpcError`."""
+
+
+def route(server: "ServerInterface", introduce: Optional[Introduce] = None, inline: bool = True) -> Route:
+    """Return the route of `initialize`. It runs on the reader, because how later messages are read depends on it.
+
+    ``introduce``: a function that says who the server is and what it can do, if these are not the values of ``server``.
+    ``inline=False``: for one that takes time, where a connection is read by a thread of its own: until the answer is
+    there, the lifecycle has nothing come but pings.
+    """
+
+    def values(connection: Connection, revision: Revision, params: Dict[str, Any]) -> InitializeResult:
+        offered = capabilities(server, revision, connection)
+        return InitializeResult(revision.name, offered, Implementation(*server.identity), server.instructions)
 
     def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
         try:
-            return _agree(server, context, params)
+            return _agree(server, context, params, introduce or values)
         except RpcError:
             context.connection.session.phase = lifecycle.OPENING
             raise
 
-    return Route(answer, inline=True)
+    return Route(answer, inline=inline)
 
 
-def _agree(server: "ServerInterface", context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+def _agree(
+    server: "ServerInterface", context: Context, params: Dict[str, Any], introduce: Introduce
+) -> Dict[str, Any]:
     """Choose the revision and make the result [..2025-11-25 basic/lifecycle §Version Negotiation] MUST."""
     session = context.connection.session
     wanted = find(str(params.get("protocolVersion")))
@@ -81,9 +96,7 @@ def _agree(server: "ServerInterface", context: Context, params: Dict[str, Any]) 
         raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
     _count(context.connection, params)
     revision = negotiation.answer(opening.protocol_version, ours)
-    identity = Implementation(*server.identity)
-    offered = capabilities(server, revision, context.connection)
-    result = encode(InitializeResult(revision.name, offered, identity, server.instructions), revision)
+    result = encode(introduce(context.connection, revision, params), revision)
     session.capabilities = server.with_extensions(result["capabilities"], revision)
     session.peer_capabilities = params["capabilities"]
     session.peer_info = params["clientInfo"]

@@ -33,7 +33,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("streamable", "recorder"),
     ("peer",),
     ("server", "client", "auth", "checker"),
-    ("host", "inspector", "crosscheck", "demo", "testing", "examiner"),
+    ("host", "bridge", "inspector", "crosscheck", "demo", "testing", "examiner"),
     ("cli",),
     ("__main__", "contributing"),
 )

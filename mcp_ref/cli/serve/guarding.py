@@ -19,11 +19,21 @@ _PLAIN = {"allowed_host": "allowed_hosts", "allowed_origin": "allowed_origins", 
           "health": "health", "metrics": "metrics"}
 """The options that a listener takes as they are -> their names there."""
 _TLS = ("tls_cert", "tls_key")
+_OF_BOTH_SIDES = ("token_env", "client_id", "client_secret_env", "scope")
+"""The options that a command has for a server that it uses, too, where these are about the clients that it serves."""
+FRONT = "front_"
+"""The prefix of those of both sides, where a command has both."""
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add = parser.add_argument_group("access over HTTP").add_argument
+def declare(parser: argparse.ArgumentParser, both_sides: bool = False) -> None:
+    """Declare the options. ``both_sides``: for a command that also uses a server, whose options have the plain names.
+    """
+    group = parser.add_argument_group("access over HTTP")
+
+    def add(option: str, metavar: str, help: str, action: str = "store") -> None:
+        front = both_sides and option[2:].replace("-", "_") in _OF_BOTH_SIDES
+        group.add_argument(_shown(FRONT) + option[2:] if front else option, metavar=metavar, help=help, action=action)
+
     add("--token-env", metavar="NAME", help="clients must show the secret in this environment variable as a"
         " bearer token")
     add("--resource", metavar="URL", help="clients must show OAuth tokens that were issued for this URL, the"
@@ -50,13 +60,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--tls-key", metavar="FILE", help="its private key, if that is in a file of its own")
 
 
-def told(options: Any) -> Dict[str, Any]:
-    """Return the options that were given, by name; a worker gets them as JSON.
+def told(options: Any, both_sides: bool = False) -> Dict[str, Any]:
+    """Return the options that were given, by name; a worker gets them as JSON. ``both_sides`` as for `declare`.
 
     Raises `UsageError` where they do not go together.
     """
     names = (*_NAMES, *_PLAIN, *_TLS)
-    given = {name: getattr(options, name) for name in names if getattr(options, name, None) is not None}
+    where = {name: FRONT + name if both_sides and name in _OF_BOTH_SIDES else name for name in names}
+    given = {name: getattr(options, place) for name, place in where.items()
+             if getattr(options, place, None) is not None}
     if given and not options.http:
         raise UsageError("%s is for --http HOST:PORT" % _shown(min(given)))
     if "tls_key" in given and "tls_cert" not in given:

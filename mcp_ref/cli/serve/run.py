@@ -25,15 +25,16 @@ def _run(options: Any) -> int:
     trace = trace_to(options.trace)
     server = load(options.file, options.name)
     if options.http:
-        _http(server, options.http, options.sessions, trace, guard)
+        serve_http(server, options.http, options.sessions, trace, guard)
     elif options.listen:
-        _listen(server, options.listen, trace)
+        serve_socket(server, options.listen, trace)
     else:
-        _stdio(server, trace)
+        serve_stdio(server, trace)
     return DONE
 
 
-def _stdio(server: "Server", trace: "Optional[Trace]") -> None:
+def serve_stdio(server: "Server", trace: "Optional[Trace]") -> None:
+    """Serve one client over standard input and output."""
     if trace is None:
         server.run()
         return
@@ -49,7 +50,7 @@ def _tapped(transport: "Transport", trace: "Trace") -> "Transport":
     return tap(transport, trace, "server")
 
 
-def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
+def serve_socket(server: "Server", address: str, trace: "Optional[Trace]") -> None:
     """Serve on a socket until a signal comes; print the address, with the chosen port, to standard error."""
     from ...server.serving.process import Termination
     from ...server.serving.socket_listener import ServerListener
@@ -97,7 +98,7 @@ def _check(options: Any) -> None:
         raise UsageError("--sessions store:PATH names the file; without one it is for --workers")
 
 
-def _http(
+def serve_http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any]
 ) -> None:
     """Serve over HTTP until a signal comes; print the URL, with the chosen port, to standard error."""
