@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, List, Mapping, 
 from .. import deadline
 from ..client.connecting import Target, is_command, transport_to
 from ..codec import decode, encode
-from ..errors import INTERNAL_ERROR, McpError, RpcError
+from ..errors import INTERNAL_ERROR, LocalProtocolError, McpError, RpcError
 from ..jsontext import dumps
 from ..limits import DEFAULT, Limits
 from ..messages.discover import DiscoverResult
@@ -47,6 +47,7 @@ from ..server.server import Server
 from ..threads import start_or_call
 from ..transports.base import Transport
 from ..version import __version__
+from . import naming
 from .link import NOT_FORWARDED, OFFICIAL, Behind, PassedOn
 from .session import BridgeSession
 from .translation import Json
@@ -74,15 +75,17 @@ class Bridge(Server):
     """A server that passes everything on to another one, and back; see `mcp_ref.bridge` for what is translated.
 
     ``target``: the server behind, as for `mcp_ref.connect`: a command, an address, a `Server` of this process; or a
-    function that returns a transport. Each session has one of its own. The options from ``env`` to ``cafile`` say how
-    it is started or reached, as for `mcp_ref.connect`; ``era`` which revisions it is spoken to in.
-    The other options are those of `Server`. Serve it as any server: `run`, `run_http`, `listen`; and `close` it, or use
+    function that returns a transport. None: `mount` the servers, several behind one. Each session has its own.
+    The options from ``env`` to ``cafile`` say how it is started or reached, as for `mcp_ref.connect`; ``era`` which
+    revisions it is spoken to in.
+    The other options are those of `Server`; tools and the like are those of the servers behind, and none are registered
+    here: `mount` a `Server` of your own. Serve it as any server: `run`, `run_http`, `listen`; and `close` it, or use
     it in a ``with`` statement: then all servers that it has started are ended.
     """
 
     @spelt
     def __init__(
-        self, target: Reached, *,
+        self, target: Optional[Reached] = None, *,
         env: Optional[Mapping[str, str]] = None,
         inherit_env: Optional[bool] = None,
         cwd: "Union[str, os.PathLike[str], None]" = None,
@@ -108,10 +111,12 @@ class Bridge(Server):
                          keepalive=keepalive, auth=auth, state_keys=state_keys, trace=trace)
         self.extensions = Extensions([PassedOn(each, lambda method, revision: Route(self._forward))
                                       for each in OFFICIAL])
-        opening = _opening(target, limits, stderr, dict(
-            env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, auth=auth_behind,
-            ssl_context=ssl_context, cafile=cafile))
-        self.behind: List[Behind] = [Behind(_shown(target), opening, {}, era)]
+        self.behind: List[Behind] = []
+        if target is not None:
+            opening = _opening(target, limits, stderr, "server", dict(
+                env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, auth=auth_behind,
+                ssl_context=ssl_context, cafile=cafile))
+            self.behind.append(Behind("", _shown(target), opening, {}, era))
         self._lock = threading.Lock()
         """A lock that guards the next four, and is held for moments."""
         self._sessions: Dict[Hashable, BridgeSession] = {}
@@ -126,6 +131,34 @@ class Bridge(Server):
     def __str__(self) -> str:
         return ", ".join(each.name for each in self.behind)
 
+    @spelt
+    def mount(
+        self, prefix: str, target: Reached, *,
+        env: Optional[Mapping[str, str]] = None,
+        inherit_env: Optional[bool] = None,
+        cwd: "Union[str, os.PathLike[str], None]" = None,
+        stderr: "LineTarget" = None,
+        headers: Optional[Mapping[str, str]] = None,
+        token: Optional[str] = None,
+        auth: "Union[Authorizing, Authorizer, None]" = None,
+        ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None,
+        era: Optional[str] = None,
+    ) -> None:
+        """Put one of several servers behind the bridge; its names get a prefix, see `mcp_ref.bridge.naming`.
+
+        For a `Bridge` without a target, before it serves. The options are those of the class. Raises ValueError for a
+        prefix that is none or is taken, and LocalProtocolError for a bridge of one server, or with sessions.
+        """
+        if self.behind and not self.behind[0].prefix or self._numbers:
+            raise LocalProtocolError("mount servers before the bridge serves, on one that was made without a target")
+        if naming.checked(prefix) in [each.prefix for each in self.behind]:
+            raise ValueError("there is a server %s behind the bridge already" % prefix)
+        opening = _opening(target, self.limits, stderr, prefix, dict(
+            env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, auth=auth,
+            ssl_context=ssl_context, cafile=cafile))
+        self.behind.append(Behind(prefix, _shown(target), opening, {}, era))
+
     # Life
 
     def close(self) -> None:
@@ -134,7 +167,7 @@ class Bridge(Server):
             self._closed = True
             sessions, self._sessions = list(self._sessions.values()), {}
         for session in sessions:
-            self.later(session.close, "the bridge is closed")
+            self.later(session.close)
         limits = self.limits
         with self._lock:
             self._idle.wait_for(lambda: not self._ending, limits.shutdown_grace + limits.terminate_grace + 1.0)
@@ -187,6 +220,8 @@ class Bridge(Server):
             found = self._sessions.get(key)
             if found is not None:
                 return found
+            if not self.behind:
+                raise RpcError(INTERNAL_ERROR, "No server stands behind this bridge: mount() one")
             if self._closed:
                 raise RpcError(INTERNAL_ERROR, "The bridge is shutting down")
             if len(self._sessions) >= most:
@@ -241,7 +276,7 @@ class Bridge(Server):
                      if key is connection or isinstance(key, tuple) and key[0] is connection]
         for session in ended:
             self.discard(session)
-            self.later(session.close, reason)
+            self.later(session.close)
         super().on_closed(connection, reason)
 
     def tick(self) -> None:
@@ -256,7 +291,7 @@ class Bridge(Server):
                 session.used = now
             elif session.front is None and now - session.used > self.limits.session_idle:
                 self.discard(session)
-                self.later(session.close, "it was not used for session_idle seconds")
+                self.later(session.close)
 
     # Answering (see `Role`)
 
@@ -324,7 +359,7 @@ class Bridge(Server):
 
 
 def _opening(
-    target: Reached, limits: Limits, stderr: "LineTarget", options: Mapping[str, Any]
+    target: Reached, limits: Limits, stderr: "LineTarget", label: str, options: Mapping[str, Any]
 ) -> Callable[[int], Transport]:
     """Return the function that makes the transport of the session of a number. Raises as `transport_to`."""
     if isinstance(target, Transport):
@@ -338,7 +373,7 @@ def _opening(
         if labelled:
             from ..transports.lines.stderr import PrefixWriter
 
-            lines = PrefixWriter("server %d| " % number)
+            lines = PrefixWriter("%s %d| " % (label, number))
         return transport_to(target, stderr=lines, limits=limits, **options)
 
     opening(0)  # so that wrong options raise here

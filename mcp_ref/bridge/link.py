@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple
 from ..client.client import Client
 from ..client.owner import Options
 from ..errors import (
-    ConnectionLost, InputUnavailable, LocalProtocolError, McpError, PeerError, RequestCancelled, RpcError,
+    INVALID_PARAMS, METHOD_NOT_FOUND, CapabilityMissing, ConnectionLost, InputUnavailable, LocalProtocolError, McpError,
+    PeerError, RequestCancelled, RpcError,
 )
 from ..messages.logs import LEVELS
 from ..methods import (
@@ -50,6 +51,8 @@ OFFICIAL = (TASKS, SKILLS)
 class Behind(NamedTuple):
     """A server behind a bridge: what makes a transport to it, and the revisions that it was found to speak."""
 
+    prefix: str
+    """The prefix of its names; "" for the only server, whose names are as they are."""
     name: str
     open: Callable[[int], Transport]
     """A function that returns a transport, not opened yet, for the session of this number."""
@@ -171,9 +174,12 @@ class Link:
     def forward(self, context: Context, method: str, params: Json) -> Json:
         """Answer a request by that of the server behind. Raises `RpcError` and `RequestCancelled`."""
         front = context.session.rules
-        own = _OWN_WAYS.get(method)
-        if own is not None and own[0](self.revision):
-            own[1](self, params)
+        own = _STATELESS_WAYS.get(method)
+        if own is not None and self.revision.stateless:
+            try:
+                own(self, params)
+            except McpError as error:
+                raise self.failure(context, method, error) from error
             return {}
         client, behind = self.client, self.revision
         sent = translation.params_of(method, params, front, behind)
@@ -236,6 +242,8 @@ class Link:
             return error.__cause__
         if isinstance(error, (RpcError, RequestCancelled)):
             return error
+        if isinstance(error, CapabilityMissing):
+            return RpcError(METHOD_NOT_FOUND, "Method not found: %s: %s" % (method, error))
         return self.session.broken(context.connection, error)
 
     # Requests and notifications of the server
@@ -267,15 +275,25 @@ def told(context: Context, value: float, total: Optional[float], message: Option
         context.connection.counters.add("progress dropped")
 
 
-def _stateless(revision: Revision) -> bool:
-    return revision.stateless
+def _set_level(link: Link, params: Json) -> None:
+    level = params.get("level")
+    if level not in LEVELS:
+        raise RpcError(INVALID_PARAMS, "Invalid params: params.level: expected one of %s" % ", ".join(LEVELS))
+    link.client.set_log_level(level)
 
 
-_OWN_WAYS: Dict[str, Any] = {
-    SET_LOG_LEVEL: (_stateless, lambda link, params: link.client.set_log_level(params.get("level"))),
-    SUBSCRIBE: (_stateless, lambda link, params: link.client.subscribe_resource(params.get("uri"))),
-    UNSUBSCRIBE: (_stateless, lambda link, params: link.client.unsubscribe_resource(params.get("uri"))),
+def _uri_of(params: Json) -> str:
+    uri = params.get("uri")
+    if not isinstance(uri, str):
+        raise RpcError(INVALID_PARAMS, "Invalid params: params.uri: expected string")
+    return uri
+
+
+_STATELESS_WAYS: Dict[str, Callable[[Link, Json], object]] = {
+    SET_LOG_LEVEL: _set_level,
+    SUBSCRIBE: lambda link, params: link.client.subscribe_resource(_uri_of(params)),
+    UNSUBSCRIBE: lambda link, params: link.client.unsubscribe_resource(_uri_of(params)),
 }
-"""Request -> the eras of servers that do not have it, and what is done there in its place."""
+"""Request that stateless servers do not have -> the function that does the same there."""
 NOT_FORWARDED = frozenset((INITIALIZE, DISCOVER, PING))
 """Requests that a bridge answers itself."""

@@ -23,21 +23,26 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 from ..codec import encode
 from ..diagnostics.packagelog import Counters, get_logger
 from ..errors import (
-    INTERNAL_ERROR, ConnectionLost, LocalProtocolError, McpError, PeerError, RequestCancelled, RpcError,
+    INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, ConnectionLost, LocalProtocolError, McpError,
+    PeerError, RequestCancelled, RpcError,
 )
-from ..jsonrpc import Request
+from ..jsonrpc import Request, shown
 from ..messages.base import Implementation
 from ..messages.logs import LEVELS
 from ..messages.subscriptions import SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams
-from ..methods import INPUT_REQUIRED, LIST_CHANGED, LOG_MESSAGE, RESOURCE_UPDATED, TASK_NOTICE, is_vendor, lookup
+from ..methods import (
+    CALL_TOOL, CANCELLED, COMPLETE, INPUT_REQUIRED, LIST_CHANGED, LOG_MESSAGE, READ_RESOURCE, RESOURCE_UPDATED,
+    SET_LOG_LEVEL, TASK_NOTICE, is_vendor, lookup,
+)
 from ..peer.context import HANDLED, Context
 from ..peer.dispatcher import Connection
+from ..protocol.capabilities import has
 from ..protocol.envelope import SUBSCRIPTION
 from ..protocol.uris import containers
 from ..revisions import Revision
 from ..server.subscriptions import FILTERS, Listener
 from ..threads import start_or_call
-from . import translation
+from . import naming, translation
 from .link import Link
 from .parked import ParkedCalls
 from .translation import Json
@@ -47,6 +52,8 @@ if TYPE_CHECKING:
     from .bridge import Bridge
 
 _ASKABLE = ("elicitation", "sampling", "roots")
+_MERGED = ("tools", "prompts", "resources", "completions", "logging")
+"""The capabilities that several servers behind one bridge can have together."""
 _CHANGED = {method: feature for feature, method in LIST_CHANGED.items()}
 TASK_IDS = "taskIds"
 """The member of the filter of `subscriptions/listen` that the extension for tasks adds."""
@@ -111,7 +118,9 @@ class BridgeSession:
             except McpError as error:
                 self._failure = self.broken(connection, error)
                 self.bridge.failure = error
-                self.close("the server behind could not be reached")
+                self.close()
+                for link in self.links:  # `close` may have come before a server was there
+                    link.close()
                 raise self._failure from error
             self._opened = True
 
@@ -139,11 +148,11 @@ class BridgeSession:
         self.bridge.failure = ConnectionLost("%s: %s" % (text, reason))
         if self.front is None:
             self.bridge.discard(self)
-            self.bridge.later(self.close, text)
+            self.bridge.later(self.close)
         else:
             self.bridge.later(self.front.shut_down, text, self.bridge.limits.drain)
 
-    def close(self, reason: str = "the session has ended") -> None:
+    def close(self) -> None:
         """End everything that is open, and the servers behind. Waits for them; of no effect the second time."""
         if self._closed.is_set():
             return
@@ -153,7 +162,7 @@ class BridgeSession:
         with self._lock:
             listeners = list(self._listeners)
         for listener in listeners:
-            self._end(listener, {"_meta": {SUBSCRIPTION: listener.context.request_id}}, False)
+            self._end_in_order(listener)
         for link in self.links:
             link.close()
 
@@ -184,20 +193,75 @@ class BridgeSession:
 
     def answer(self, context: Context, method: str, params: Json) -> Json:
         """Answer a request by that of the server behind."""
-        link = self.links[0]
         with self.answering(context):
-            row = lookup(method, self.revision)
-            if self.revision.stateless and not link.revision.stateless and self._askable and (
-                    row is not None and row.other == INPUT_REQUIRED):
-                return self._parked.call(link, context, method, params)
-            return link.forward(context, method, params)
+            if not self.links[0].behind.prefix:
+                return self._forward(self.links[0], context, method, params)
+            if method in naming.LISTS:
+                return self._list(context, method, params)
+            if method == SET_LOG_LEVEL:
+                for link in self._having("logging"):
+                    link.forward(context, method, params)
+                return {}
+            return self._named(context, method, params)
+
+    def _forward(self, link: Link, context: Context, method: str, params: Json) -> Json:
+        row = lookup(method, self.revision)
+        if self.revision.stateless and not link.revision.stateless and self._askable and (
+                row is not None and row.other == INPUT_REQUIRED):
+            return self._parked.call(link, context, method, params)
+        return link.forward(context, method, params)
+
+    def _named(self, context: Context, method: str, params: Json) -> Json:
+        """Answer a request by the server of the prefix that its name or URI has."""
+        prefix = naming.prefix_of(method, params)
+        for link in self.links:
+            if link.behind.prefix == prefix:
+                made = self._forward(link, context, method, naming.inward(prefix, method, params))
+                return naming.outward(prefix, method, made)
+        if method == CALL_TOOL:
+            raise RpcError(INVALID_PARAMS, "Unknown tool: %s" % shown(str(params.get("name"))))
+        if method == READ_RESOURCE:
+            raise RpcError(RESOURCE_NOT_FOUND, "Resource not found", {"uri": params.get("uri")})
+        if method in naming.NAMED or method in naming.LOCATED or method == COMPLETE:
+            raise RpcError(INVALID_PARAMS, "Invalid params: none of the servers behind this bridge has this name")
+        raise RpcError(METHOD_NOT_FOUND, "Method not found: %s, which nothing says to which server it goes" % method)
+
+    def _list(self, context: Context, method: str, params: Json) -> Json:
+        """Answer with one page of one server after the other; the cursor says which is next."""
+        links = self._having(method.partition("/")[0])
+        number, _, cursor = str(params.get("cursor") or "0:").partition(":")
+        if not number.isdigit() or int(number) >= len(links):
+            if "cursor" in params:
+                raise RpcError(INVALID_PARAMS, "Invalid params: params.cursor is none of this bridge's")
+            raise RpcError(METHOD_NOT_FOUND, "Method not found: %s: no server behind this bridge has it" % method)
+        at, asked = int(number), {name: value for name, value in params.items() if name != "cursor"}
+        prefix = links[at].behind.prefix
+        made = links[at].forward(context, method, dict(asked, cursor=cursor) if cursor else asked)
+        made = dict(naming.outward(prefix, method, made))
+        following = made.pop("nextCursor", None)
+        if following is not None:
+            made["nextCursor"] = "%d:%s" % (at, following)
+        elif at + 1 < len(links):
+            made["nextCursor"] = "%d:" % (at + 1)
+        return made
+
+    def _having(self, capability: str) -> List[Link]:
+        return [link for link in self.links if has(link.client.server_capabilities, capability)]
 
     def introduction(self, revision: Revision) -> "Tuple[Implementation, Optional[str], Json]":
         """Return the name of the server behind, its instructions, and its capabilities for a client of a revision."""
-        link = self.links[0]
-        client = link.client
-        info = client.server_info or Implementation(*self.bridge.identity[:2])
-        return info, client.instructions, link.capabilities(revision)
+        own, link = Implementation(*self.bridge.identity[:2]), self.links[0]
+        if not link.behind.prefix:
+            return link.client.server_info or own, link.client.instructions, link.capabilities(revision)
+        merged: Json = {}
+        for each in self.links:
+            for name, settings in each.capabilities(revision).items():
+                if name in _MERGED:
+                    known = merged.setdefault(name, {})
+                    known.update({flag: True for flag, value in settings.items() if value is True})
+        said = ["%s: %s" % (each.behind.prefix, each.client.instructions) for each in self.links
+                if each.client.instructions]
+        return own, "\n\n".join(said) or None, merged
 
     def pass_on(self, method: str, params: Json) -> None:
         """Pass a notification of the client on to the servers that may be sent it."""
@@ -258,6 +322,8 @@ class BridgeSession:
 
     def tell(self, link: Link, method: str, params: Json) -> None:
         """Pass a notification on; the module has the table."""
+        if link.behind.prefix:
+            params = naming.outward(link.behind.prefix, method, params)
         if self.front is None:
             self._tell_stateless(method, params)
             return
@@ -311,6 +377,9 @@ class BridgeSession:
 
     def listen(self, context: Context, asked: SubscriptionFilter) -> None:
         """Open a stream of changes for a stateless client; the answer comes when it ends."""
+        most = self.bridge.limits.max_listeners
+        if len(self._listeners) >= most:
+            raise RpcError(INTERNAL_ERROR, "Too many streams: max_listeners (%d) are open" % most)
         agreed = SubscriptionFilter()
         subscriptions: "List[Subscription]" = []
         for link in self.links:
@@ -330,7 +399,11 @@ class BridgeSession:
         more = {TASK_IDS: ids} if isinstance(ids, list) and client.revision.stateless else {}
         opened: "List[Subscription]" = []
         # One URI after the other, where there is a handshake: one that is refused does not take the others with it.
+        prefix = link.behind.prefix
         uris = list(dict.fromkeys(asked.resource_subscriptions or ()))
+        if prefix:
+            before = naming.outer_uri(prefix, "")
+            uris = [uri[len(before):] for uri in uris if uri.startswith(before)]
         wanted = [(features, uris)] if client.revision.stateless else [(features, [])] + [([], [uri]) for uri in uris]
         for names, some in wanted:
             try:
@@ -340,8 +413,9 @@ class BridgeSession:
         for subscription in opened:
             for feature in subscription.agreed.features:
                 setattr(agreed, FILTERS[feature], True)
-            agreed.resource_subscriptions = sorted({
-                *(agreed.resource_subscriptions or ()), *subscription.agreed.uris}) or agreed.resource_subscriptions
+            told = [naming.outer_uri(prefix, uri) if prefix else uri for uri in subscription.agreed.uris]
+            if told:
+                agreed.resource_subscriptions = sorted({*(agreed.resource_subscriptions or ()), *told})
             texts = sorted(text for _, text in subscription.agreed.more)
             if texts:
                 agreed.extra = dict(agreed.extra, **{TASK_IDS: texts})
@@ -352,10 +426,16 @@ class BridgeSession:
         with self._lock:
             ending = [each for each in self._listeners if each.context.connection is connection]
         for listener in ending:
-            self._end(listener, {"_meta": {SUBSCRIPTION: listener.context.request_id}})
+            self._end_in_order(listener)
         return bool(ending)
 
-    def _end(self, listener: Listener, result: Optional[Json], unsubscribe: bool = True) -> None:
+    def _end_in_order(self, listener: Listener) -> None:
+        """Tell the client, too [2026-07-28 basic/patterns/subscriptions §Graceful Closure] SHOULD."""
+        id = listener.context.request_id
+        listener.tell(CANCELLED, {"requestId": id, "reason": "the server ends the subscription"})
+        self._end(listener, {"_meta": {SUBSCRIPTION: id}})
+
+    def _end(self, listener: Listener, result: Optional[Json]) -> None:
         with self._lock:
             if listener not in self._listeners:
                 return
@@ -364,7 +444,7 @@ class BridgeSession:
             listener.finish(result)
         except LocalProtocolError:
             pass  # it was answered meanwhile
-        if unsubscribe:
+        if not self._closed.is_set():
             start_or_call("mcp-ref:bridge:unsubscribe", _close_all, subscriptions)
 
     def tick(self) -> None:

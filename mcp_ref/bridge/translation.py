@@ -9,6 +9,7 @@ Some members of `_meta` belong to one side alone and are taken out: the progress
 what a stateless request says of its sender.
 """
 
+from secrets import token_hex
 from typing import Any, Dict, Mapping, Optional
 
 from ..codec import DecodeError, Unrepresentable, decode, encode, members
@@ -47,6 +48,8 @@ def params_of(method: str, params: Json, source: Revision, target: Revision) -> 
         try:
             message = decode(params_class(row), params, source)
             message.meta = message.meta or {}  # stateless requests have one; the sender fills it
+            if target.elicitation_ids and getattr(message, "mode", None) == "url" and not message.elicitation_id:
+                message.elicitation_id = token_hex(8)  # nothing will tell of its completion, which is a MAY
             made = encode(message, target)
         except (DecodeError, Unrepresentable) as error:
             raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None

@@ -1,5 +1,8 @@
 """The bridge: one walk through every pairing of revisions and of transports, and what belongs to sessions."""
 import itertools
+import os
+import signal
+import subprocess
 import sys
 import textwrap
 import threading
@@ -8,8 +11,13 @@ import pytest
 
 from mcp_ref import Context, Server, connect
 from mcp_ref.bridge import Bridge
-from mcp_ref.errors import ConnectionLost, McpError, PeerError
+from mcp_ref.client import Client
+from mcp_ref.errors import ConnectionLost, LocalProtocolError, McpError, PeerError, PeerProtocolError
 from mcp_ref.limits import Limits
+from mcp_ref.messages.completion import PromptReference
+from mcp_ref.messages.content import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
+from mcp_ref.messages.sampling import CreateMessageResult
+from mcp_ref.transports.lines.sockets import connect_socket
 
 PATIENCE = 20.0
 FRONT = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
@@ -82,8 +90,6 @@ def answer(params, context):
 
 
 def sample(params, context):
-    from mcp_ref.messages.content import TextContent
-    from mcp_ref.messages.sampling import CreateMessageResult
     return CreateMessageResult(role="assistant", content=TextContent("written"), model="m")
 
 
@@ -111,7 +117,6 @@ def walk(client, behind, tmp_path, asks=True):
             wrong()
         assert failed.value.code == code
     assert client.get_prompt("review", {"code": "x"}).messages[0].content.text == "Review x"
-    from mcp_ref.messages.completion import PromptReference
     assert client.complete(PromptReference("review"), "code", "al").completion.values == ["alpha"]
     if asks:
         if front.name in ELICITS and behind in ELICITS:
@@ -299,3 +304,204 @@ def test_a_client_that_leaves_a_question_open_has_its_call_cancelled():
                 key: {"action": "accept", "content": {"region": "us"}}})
             assert list(second.input_requests) != [key]
         # The leak check sees the rest: no call, thread or server is left.
+
+
+# Several servers behind one
+
+def mounted(*revisions):
+    """A bridge with two servers behind, and these."""
+    inner = [Inner([revision]) for revision in revisions]
+    bridge = Bridge()
+    for prefix, each in zip(("one", "two"), inner):
+        bridge.mount(prefix, each.server)
+    return bridge, inner
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+def test_several_servers_behind_one_keep_their_names_apart(revision, tmp_path):
+    bridge, inner = mounted("2025-11-25", "2026-07-28")
+    heard, told = [], threading.Event()
+
+    def hear(uri):
+        heard.append(uri)
+        told.set()
+
+    with bridge, connect(bridge, revisions=[revision], elicitation=answer, on_update=hear) as client:
+        assert client.server_info.name == "mcp_ref-bridge"
+        assert client.instructions == "one: add, then ask\n\ntwo: add, then ask"
+        assert len(client.tools()) == 14
+        assert {tool.name.partition("__")[0] for tool in client.tools()} == {"one", "two"}
+        assert [resource.uri for resource in client.resources()] == ["one+config://app", "two+config://app"]
+        assert [prompt.name for prompt in client.prompts()] == ["one__review", "two__review"]
+        for prefix in ("one", "two"):
+            assert texts(client.call_tool(prefix + "__add", {"a": 1, "b": 2})) == ["3"]
+            assert texts(client.call_tool(prefix + "__ask")) == ["eu 3"]
+            assert client.read_resource(prefix + "+config://app").contents[0].uri == prefix + "+config://app"
+            assert client.get_prompt(prefix + "__review", {"code": "x"}).messages
+            assert client.complete(PromptReference(prefix + "__review"), "code", "b").completion.values == ["beta"]
+        for wrong in (lambda: client.call_tool("add"), lambda: client.read_resource("config://app"),
+                      lambda: client.get_prompt("three__review")):
+            with pytest.raises(PeerError):
+                wrong()
+        with client.listen(uris=["two+config://app"]) as subscription:
+            assert subscription.agreed.uris == {"two+config://app"}
+            for each in inner:
+                each.server.resource_updated("config://app")
+            assert told.wait(PATIENCE)
+        assert heard == ["two+config://app"]
+
+
+def test_links_in_results_have_the_prefix_too():
+    server = Server("linking")
+
+    @server.tool
+    def link() -> list:
+        return [ResourceLink(uri="file:///a", name="a"), EmbeddedResource(TextResourceContents("file:///b", "text"))]
+
+    @server.resource("note://{name}")
+    def note(name: str) -> str:
+        return name
+
+    bridge = Bridge()
+    bridge.mount("notes", server)
+    with bridge, connect(bridge) as client:
+        blocks = client.call_tool("notes__link").content
+        assert [blocks[0].uri, blocks[1].resource.uri] == ["notes+file:///a", "notes+file:///b"]
+        assert client.resource_templates()[0].uri_template == "notes+note://{name}"
+        assert client.read_resource("notes+note://x").contents[0].text == "x"
+
+
+@pytest.mark.parametrize("prefix", ["", "Git", "a_b", "a+b", "1a", "git"])
+def test_a_prefix_that_would_not_tell_servers_apart_is_refused(prefix):
+    bridge = Bridge()
+    bridge.mount("git", Server("one"))
+    with pytest.raises(ValueError):
+        bridge.mount(prefix, Server("other"))
+
+
+def test_a_bridge_of_one_server_takes_no_other():
+    with pytest.raises(LocalProtocolError):
+        Bridge(Server("one")).mount("git", Server("other"))
+    with Bridge() as bridge, pytest.raises(PeerError, match="No server stands behind"):
+        connect(bridge, era="legacy")
+
+
+# The end of either side, at any moment
+
+SLOW = textwrap.dedent("""
+    import os, sys, time
+    from mcp_ref import Context, Server
+    server = Server("inner", "1.2", revisions=sys.argv[2:])
+    print("pid", os.getpid(), file=sys.stderr, flush=True)
+    if sys.argv[1] == "opening":
+        sys.stdin.read()  # it answers nothing
+
+    @server.tool
+    def wait(ctx: Context) -> str:
+        print("waiting", file=sys.stderr, flush=True)
+        ctx.cancelled.wait(60)
+        return ""
+
+    @server.tool
+    def ask(ctx: Context) -> str:
+        return ctx.elicit("Which region?", {"region": str})["region"]
+
+    server.run()
+""")
+MOMENTS = ("opening", "idle", "in a call", "in a question")
+
+
+class Moment:
+    """A bridge before a child that has come to some moment of a session, and the client that it has come to it with."""
+
+    def __init__(self, command, moment, front):
+        self.pid, self.reached, self.failed = 0, threading.Event(), threading.Event()
+        self.errors, self.moment = [], moment
+        script = command[-1].replace("server.py", "slow.py")
+        with open(script, "w") as file:
+            file.write(SLOW)
+        words = command[:-1] + [script, moment.split()[-1], "2025-06-18"]
+        self.bridge = Bridge(words, stderr=self.hear, era="legacy")
+        self.front = front
+        self.asked, self.release = threading.Event(), threading.Event()
+        self.client = None
+
+    def hear(self, line):
+        if line.startswith("pid "):
+            self.pid = int(line[4:])
+            if self.moment == "opening":
+                self.reached.set()
+        if line == "waiting":
+            self.reached.set()
+
+    def answer(self, params, context):
+        self.reached.set()
+        self.release.wait(PATIENCE)
+        return {"region": "eu"}
+
+    def use(self, transport):
+        """Come to the moment, and note the error by which it ends."""
+        client = self.client = Client(revisions=[self.front], elicitation=self.answer)
+        try:
+            client.open(transport)
+            if self.moment == "idle":
+                self.reached.set()
+                self.release.wait(PATIENCE)
+            if self.moment != "opening":
+                client.call_tool("wait" if self.moment == "in a call" else "ask")
+        except McpError as error:
+            self.errors.append(error)
+        finally:
+            client.close()
+            self.failed.set()
+
+
+def is_gone(pid):
+    for _ in range(1000):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        threading.Event().wait(0.02)  # for a condition, bounded
+    return False
+
+
+@pytest.mark.parametrize("front", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("killed", ["server", "client"])
+def test_killing_either_side_at_any_moment_ends_the_other(command, killed, moment, front):
+    here = Moment(command, moment, front)
+    with here.bridge as bridge, bridge.listen("tcp://127.0.0.1:0") as listener:
+        using = threading.Thread(target=here.use, args=(connect_socket(listener.address),))
+        using.start()
+        assert here.reached.wait(PATIENCE)
+        if killed == "server":
+            os.kill(here.pid, signal.SIGKILL)
+        else:
+            here.client.hang_up()
+        here.release.set()
+        assert here.failed.wait(PATIENCE)
+        using.join(PATIENCE)
+        assert is_gone(here.pid)
+    if killed == "server" and (moment, front) != ("idle", "2026-07-28"):  # that call had a new server behind
+        assert here.errors and isinstance(here.errors[0], (PeerError, ConnectionLost, PeerProtocolError))
+
+
+# The command
+
+def test_the_command_stands_between_two_pipes(command):
+    words = [sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv.pop(1)); from mcp_ref.cli import main; "
+             "sys.exit(main())", command[3], "bridge"]
+    for era, behind in (("legacy", "2026-07-28"), ("modern", "2025-06-18")):
+        with connect(words + ["--", *command, behind], era=era, stderr=False) as client:
+            assert client.server_info.name == "inner" and client.call_tool("pid").content
+
+
+def test_the_command_says_what_is_wrong(command):
+    words = [sys.executable, "-m", "mcp_ref", "bridge"]
+    for more, said, code in ((["--", "no-such-program"], "cannot start 'no-such-program'", 3),
+                             (["--http", "127.0.0.1:0", "--listen", "tcp://[::1]:0", "python3"], "one of them", 2),
+                             (["--front-token-env", "X", "python3"], "is for --http", 2)):
+        done = subprocess.run(words + more, cwd=command[3], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=PATIENCE)
+        assert done.returncode == code and said in done.stderr.decode()
