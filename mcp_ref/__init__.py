@@ -19,7 +19,7 @@ direction, beside the specification; a module imports only from those above it.
 9.  `host`: several clients, consent, names, isolation, audit; `bridge`: a server over another transport and in other
     revisions; `testing`: tests of servers; `examiner`: examinations of servers, which use none of the roles;
     `inspector`: sessions as a page; `crosscheck`: `messages` against the official schemas
-10. `cli`, `demo`: the command line
+10. `playback`: recordings played again, and compared; `cli`, `demo`: the command line
 
 Start with::
 

@@ -55,8 +55,9 @@ floor  name               what it has
        `testing`          tests of servers: a client in memory, each revision in turn
        `examiner`         examinations of servers: legal and illegal messages, in each revision
        `inspector`        the page that shows a session: markup, style, scripts, and a session as they read it
-17     `cli`              the command line
-18     `__main__`         ``python3 -m mcp_ref``
+17     `playback`         recordings played again as either party, and compared by meaning
+18     `cli`              the command line
+19     `__main__`         ``python3 -m mcp_ref``
        `contributing`     this page
 =====  =================  ===========================================================================================
 

@@ -37,6 +37,7 @@ thread          what it does                                 blocks on; freed by
 ``reader``      reads messages of one connection             `Transport.read`; a message, the end, close
 ``recorder``    records what a shim or a proxy has seen      the trace's file; something seen, close
 ``relay``       one connection through a recording proxy     both sockets; bytes, the end of either, close
+``replay``      asks a server what a recording has asked     the server; its answer, a silence, close
 ``request``     an HTTP request of a client                  the server; close, the end of its request
 ``roots``       looks whether roots have changed             the interval; the end of the last client
 ``selector``    an HTTP server's sockets; quick handlers     the selector; anything on a socket, close

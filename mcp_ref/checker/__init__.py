@@ -9,8 +9,8 @@
 
 `checker` takes the events, `course` follows the conversation, `observed` is what is known of it, `rules` says what a
 rule is, `pages` has the rules, `findings` asks them and finds causes, `scenes` makes traces of short texts, `report`
-and `formats` tell what was found. `live` is for tests of a client or a server: ``with checked() as trace`` fails if one
-of them breaks a rule.
+and `formats` tell what was found. `watching` follows a conversation without judging it. `live` is for tests of a client
+or a server: ``with checked() as trace`` fails if one of them breaks a rule.
 """
 
 from typing import Any, Iterable, List, Union

@@ -20,6 +20,8 @@
     python3 -m mcp_ref check FILE | -- CMD             judge a session, recorded or live, clause by clause
     python3 -m mcp_ref examine SERVER                  put a server through all revisions, and say what it breaks
     python3 -m mcp_ref ladder FILE                     draw a recorded session, with what breaks a rule at its message
+    python3 -m mcp_ref replay FILE --as-server         answer a client from a recording; --as-client: ask a server again
+    python3 -m mcp_ref trace-diff A B                  what differs between two recordings, by meaning
     python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
     python3 -m mcp_ref bundle FILE -o one.py           make one file of a source file and what it needs of this package
     python3 -m mcp_ref vendor FOLDER                   copy this package into a program; --update merges a newer version
@@ -72,6 +74,8 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "check": (".judge.check", "judge a session, recorded or live: which clause was broken, by whom, where"),
     "examine": (".judge.examine", "put a server through every revision it speaks, and say which clauses it keeps"),
     "ladder": (".judge.ladder", "draw a recorded session, with what breaks a rule at its message"),
+    "replay": (".judge.replay", "play a recording again: answer a client, or ask a server the same and compare"),
+    "trace-diff": (".judge.replay", "tell what differs between two recordings, by meaning"),
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
     "bundle": (".copying.bundle", "make one file of a program of one source file and what it needs of this package"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),

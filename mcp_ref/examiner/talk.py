@@ -118,6 +118,10 @@ class Talk:
         if not self.revision.stateless:
             self.notify(INITIALIZED)
 
+    def begin(self, session: str) -> None:
+        """Take it that the conversation was opened otherwise, with this session id or with none."""
+        self.session, self._open = session, True
+
     def initialize(self, version: str) -> Reaction:
         """Send `initialize` with a version, and nothing behind it."""
         return self.say(self.opening(version))

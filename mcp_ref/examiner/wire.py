@@ -113,7 +113,7 @@ class Heard:
     """A wire on which messages come at any time: what was heard on it so far.
 
     A thread of its own reads. It answers what the server asks: `ping` with a result, everything else with -32601, since
-    no capability is declared, unless a scene has an answer.
+    no capability is declared, unless a scene has an answer; ``oblige`` may be set to answer otherwise.
     """
 
     is_web = False
@@ -126,6 +126,8 @@ class Heard:
         """The reason why the connection is over; "" while it is not."""
         self.results: Dict[str, Any] = {}
         """Method of the server's -> the result that it gets."""
+        self.oblige: Callable[[Dict[str, Any]], Any] = lambda request: self.send(answer_to(request, self.results))
+        """Is called with each request of the server, on the thread that reads; it answers it."""
 
     def send(self, value: Any, fields: Fields = ()) -> Optional[Reaction]:
         """Send a message; return None, or the reason why it was not taken. ``fields``: those of HTTP."""
@@ -140,7 +142,7 @@ class Heard:
         for value in values:
             for each in value if isinstance(value, list) else [value]:
                 if isinstance(each, dict) and isinstance(each.get("method"), str) and "id" in each:
-                    self.send(answer_to(each, self.results))
+                    self.oblige(each)
 
     def wait(self, wanted: Callable[[Any], Any], seconds: float, since: int = 0) -> Any:
         """Wait for a message for which a function is true; return it, or None if none comes in time.

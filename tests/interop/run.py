@@ -16,6 +16,7 @@
  - what works in a web page, in Pyodide (`web_page`)
  - the recipes of `examples/hosts/` whose hosts are libraries: `recipe-...` (`tests/hosts/libraries.py`)
  - bundles of `pack`, judged and started by the official tools (`bundles`); our reader of YAML beside PyYAML
+ - recordings of the official clients, replayed to them as their server (`replays`)
  - `theirs-...`: the official clients against the official servers; a walk that fails there is not our fault
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
@@ -136,6 +137,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     import peers
     import porting
     import proxies
+    import replays
     import sse_readers
     import task_walks
     import web_page
@@ -160,6 +162,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     table.update({name: partial(walk, commands) for name, walk in authorization.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in task_walks.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in porting.WALKS.items()})
+    table.update({name: partial(walk, commands) for name, walk in replays.WALKS.items()})
     table["http-heads"] = http_heads.walk
     table["bundles"] = bundles.walk
     table["yaml-readers"] = yaml_readers.walk

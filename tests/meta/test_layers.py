@@ -34,6 +34,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("peer",),
     ("server", "client", "auth", "checker"),
     ("host", "bridge", "inspector", "crosscheck", "demo", "testing", "examiner"),
+    ("playback",),
     ("cli",),
     ("__main__", "contributing"),
 )
@@ -48,6 +49,7 @@ MOST_LINES = 500
 APART: Dict[str, str] = {
     "checker/formats": "the forms of a report; the command that prints them stands above the checker",
     "checker/pages/basic/mrtr": "a page of the specification",
+    "checker/watching": "the checker's reading of a conversation, for those above it who play or compare recordings",
     "cli/doctor/health": "the table of warnings, beside the tables of causes in programs and addresses",
     "cli/packing/trial": "starts the server of a bundle; the other modules make and read files",
     "examiner/pages/web": "scenes of all revisions over HTTP, beside those of the newest",

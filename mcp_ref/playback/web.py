@@ -1,0 +1,237 @@
+"""The server's side of a recording over Streamable HTTP, for clients of both eras.
+
+==========================  ========================================================================================
+request                     what it gets
+==========================  ========================================================================================
+POST with `initialize`      a session id, and the answer as one body of JSON or as a stream
+POST with another request   the same, in the session that it names; of a revision without sessions, in none
+POST with no request        202
+GET with a session id       a stream of what the server sends by itself
+DELETE with a session id    204: the session is over
+==========================  ========================================================================================
+
+A status by which the recorded server has refused a request is sent again. A Host or an Origin that is not this machine
+is refused, as a web page may have sent the request [2025-06-18 basic/transports §Security Warning]. Header fields are
+not judged: that is what the command `check` is for.
+"""
+
+import secrets
+import threading
+from typing import Any, Dict, List, Optional
+
+from ..checker.observed import REQUEST, id_key, kind_of
+from ..errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from ..http11.message import Exchange
+from ..http11.server.server import HttpServer
+from ..jsontext import JsonError, dumps, loads
+from ..limits import DEFAULT, Limits
+from ..methods import INITIALIZE
+from ..recorder.proxy import host_of
+from ..urls import is_loopback
+from .player import Book, Player, is_stateless
+from .script import ANSWERS, Turn
+
+_JSON = (("Content-Type", "application/json"),)
+_STREAM = (("Content-Type", "text/event-stream"), ("Cache-Control", "no-cache, no-transform"))
+_MOST_KEPT = 10_000
+"""The messages that wait for a stream of a session, until its client opens one."""
+
+
+class _Reply:
+    """The response to a POST: JSON if its answer is all there is, otherwise a stream until the last answer."""
+
+    def __init__(self, exchange: Exchange, wanted: List[Any], fields: List[Any]) -> None:
+        self.exchange = exchange
+        self._wanted = {id_key(id) for id in wanted}
+        self._fields = fields
+        self._kept: List[Dict[str, Any]] = []
+        self._streams = self.over = False
+        self._lock = threading.Lock()
+
+    def send(self, message: Dict[str, Any]) -> bool:
+        """Take a message; return False if it is too late for one."""
+        with self._lock:
+            if self.over:
+                return False
+            if kind_of(message) in ANSWERS:
+                self._wanted.discard(id_key(message.get("id")))
+            if not self._streams:
+                self._kept.append(message)
+                return True
+            if self._wanted:
+                self.exchange.send(event_of(message))
+            else:
+                self.over = True
+                self.exchange.finish(event_of(message))
+            return True
+
+    @property
+    def code(self) -> Any:
+        """The code of the last message that waits, if it is an error."""
+        return self._kept[-1].get("error", {}).get("code") if self._kept else None
+
+    def begin(self, status: int) -> None:
+        """Begin the response with what is there. ``status``: by which the recorded server has refused it, or 0."""
+        with self._lock:
+            alone = len(self._kept) == 1 and not self._wanted
+            if alone or status:
+                self.over = True
+                body = dumps(self._kept[-1]).encode("ascii") if self._kept else b""
+                self.exchange.reply(status or 200, [*_JSON, *self._fields], body)
+                return
+            self._streams = True
+            self.exchange.start(200, [*_STREAM, *self._fields])
+            data = b"".join(map(event_of, self._kept))
+            self.over = not self._wanted
+            if self.over:
+                self.exchange.finish(data)
+            elif data:
+                self.exchange.send(data)
+
+
+def event_of(message: Dict[str, Any]) -> bytes:
+    """Return a message as an event of a stream."""
+    return b"event: message\ndata: %s\n\n" % dumps(message).encode("ascii")
+
+
+class _Conversation:
+    """A session, or all requests without one."""
+
+    def __init__(self, book: Book) -> None:
+        self.player = Player(book, self._send)
+        self._lock = threading.Lock()
+        self._stream: Optional[Exchange] = None
+        self._kept: List[bytes] = []
+
+    def listen(self, exchange: Exchange) -> None:
+        """Take the response to a GET as the stream of the session."""
+        exchange.start(200, _STREAM)
+        with self._lock:
+            before, self._stream = self._stream, exchange
+            kept, self._kept = self._kept, []
+            if kept:
+                exchange.send(b"".join(kept))
+        if before is not None:
+            before.finish()
+
+    def close(self) -> None:
+        """End the stream."""
+        with self._lock:
+            stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.finish()
+
+    def _send(self, message: Dict[str, Any], place: Any, apart: bool) -> None:
+        if not (apart and self._stream is not None) and place is not None and place.send(message):
+            return
+        if kind_of(message) in ANSWERS:
+            return  # of a request whose client has gone
+        with self._lock:
+            if self._stream is not None and self._stream.send(event_of(message)):
+                return
+            if len(self._kept) < _MOST_KEPT:
+                self._kept.append(event_of(message))
+
+
+class Site:
+    """An HTTP server that plays a recording. ``host``, ``port``: as of `HttpServer`."""
+
+    def __init__(self, book: Book, host: str = "127.0.0.1", port: int = 0, limits: Limits = DEFAULT) -> None:
+        self._book = book
+        self._local = is_loopback(host)
+        self._sessions: Dict[str, _Conversation] = {}
+        self._stateless = _Conversation(book)
+        self._server = HttpServer(self._handle, host, port, limits=limits, name="replay")
+
+    @property
+    def url(self) -> str:
+        """The URL to give to clients, with the path of the recorded endpoint."""
+        paths = [turn.message.exchange.path for turn in self._book.script.turns
+                 if turn.message.exchange is not None and turn.message.session.connection.transport != "http+sse"]
+        return self._server.url + (paths[0] if paths else "/mcp")
+
+    def open(self) -> None:
+        """Listen. Raises `ConnectFailed`."""
+        self._server.open()
+
+    def close(self) -> None:
+        """End all connections."""
+        self._server.close()
+
+    def _handle(self, exchange: Exchange) -> None:
+        foreign = self._foreign(exchange)
+        if foreign:
+            exchange.reply(403, _JSON, dumps({"error": foreign}).encode("ascii"))
+            return
+        session = exchange.request.headers.get("mcp-session-id")
+        if session is not None and session not in self._sessions:
+            _fail(exchange, 404, "there is no such session here; begin with initialize")
+        elif exchange.request.method == "POST":
+            self._post(exchange, session)
+        elif session is not None and exchange.request.method == "GET":
+            self._sessions[session].listen(exchange)
+        elif session is not None and exchange.request.method == "DELETE":
+            self._sessions.pop(session).close()
+            exchange.reply(204)
+        else:
+            exchange.reply(405, [("Allow", "POST")])
+
+    def _foreign(self, exchange: Exchange) -> str:
+        """Return why a request may be a web page's, which is at home elsewhere; "" if it is not."""
+        for name in ("host", "origin"):
+            value = exchange.request.headers.get(name)
+            host = host_of((value or "").rpartition("//")[2])
+            if value is not None and self._local and not is_loopback(host):
+                return "%s is %.100r, which is not this machine" % (name, value)
+        return ""
+
+    def _post(self, exchange: Exchange, session: Optional[str]) -> None:
+        try:
+            value = loads(exchange.request.body)
+        except JsonError as error:
+            _fail(exchange, 400, "Parse error: %s" % error, PARSE_ERROR)
+            return
+        messages = value if isinstance(value, list) and value else [value]
+        requests = [each for each in messages if kind_of(each) == REQUEST]
+        talk, fields = self._stateless, []
+        if session is not None:
+            talk = self._sessions[session]
+        elif any(each["method"] == INITIALIZE for each in requests):
+            talk, name = _Conversation(self._book), secrets.token_urlsafe(18)
+            self._sessions[name] = talk
+            fields = [("Mcp-Session-Id", name)]
+        reply = _Reply(exchange, [each["id"] for each in requests], fields) if requests else None
+        turns = [(each, talk.player.receive(each, reply)) for each in messages]
+        if reply is None:
+            exchange.reply(202)
+            return
+        for each in requests:
+            if is_stateless(each) is not False:
+                self._end_with(exchange, talk, each["id"], reply)
+        reply.begin(_status(turns, reply))
+
+    @staticmethod
+    def _end_with(exchange: Exchange, talk: _Conversation, id: Any, reply: _Reply) -> None:
+        """Give a request up when its client goes away: the way to cancel where there are no sessions
+        [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation]."""
+        exchange.on_close = lambda: talk.player.leave(id, reply)
+
+
+def _status(turns: Any, reply: _Reply) -> int:
+    """Return the status of the response to messages and the turns that they begin; 0 where it is the usual one.
+
+    A method that is not there is refused by 404, too, where there is no handshake
+    [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST.
+    """
+    for message, turn in turns:
+        if kind_of(message) == REQUEST:
+            if isinstance(turn, Turn) and turn.refusal:
+                return turn.refusal
+            if turn is None and is_stateless(message) is not False and reply.code == METHOD_NOT_FOUND:
+                return 404
+    return 0
+
+
+def _fail(exchange: Exchange, status: int, text: str, code: int = INVALID_REQUEST) -> None:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
+    exchange.reply(status, _JSON, dumps(body).encode("ascii"))
