@@ -23,6 +23,7 @@ module           what it has
 `scenes`         a scene as a row: the requirements it decides and provokes, and what it may say
 `stage`          what a scene is given: conversations, and what the server offers
 `pages`          the scenes
+`causes`         faults, and which of them have one cause
 `examination`    all scenes in all revisions, and what came of each requirement
 `report`         the report, for people and for programs
 ===============  ===================================================================================================

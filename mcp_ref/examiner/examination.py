@@ -13,7 +13,9 @@ from ..errors import McpError
 from ..requirements import Requirement, requirements
 from ..revisions import REVISIONS, Revision
 from ..wiretrace import CLIENT, HEADER, MESSAGE, REQUEST, SERVER, Event, Trace
+from ..wiretrace.text import shorten
 from .ahead import WiresAhead
+from .causes import ENDED, ServerFault, short, united
 from .scenes import PIPE, SSE, WEB, Broken, CannotTell, Kept, NotExamined, Said, Scene, Verdict, load
 from .stage import SceneStage
 from .talk import NotSpoken, Wire
@@ -23,22 +25,10 @@ STATES = (BROKEN, WARNED, KEPT, UNSURE, NOT_EXAMINED)
 """The states of a requirement, the worst first."""
 PATIENCE = 5.0
 """The seconds for which an answer is waited for, by default."""
+_REASON = 500
+"""Characters of the reason why a revision was not examined: a server that does not start says why on standard error."""
 _ELSEWHERE = {PIPE: ("http.", "sse.", "auth."), WEB: ("stdio.", "sse."), SSE: ("stdio.", "auth.")}
 """Wire -> the requirements that are about others."""
-
-
-class ServerFault(NamedTuple):
-    """A fault of the server."""
-
-    id: str
-    """The requirement."""
-    evidence: str
-    where: str
-    """The message or the exchange of the trace, if the checker has found it; "" if the scene has."""
-    scene: str
-    """The name of the scene in which it was seen first; "" for the opening and the end."""
-    key: str
-    """The stable id: the same fault has the same one in each examination."""
 
 
 class Row(NamedTuple):
@@ -101,7 +91,7 @@ class Chapter:
         if why and not any(each.scene == row.name for each in self.faults):
             id = "version.base-required" if self.revision.stateless else "lifecycle.base-required"
             self._said.setdefault(id, []).append(why)
-            self._found(id, "the connection ended: %s" % why, "", "%s:%s" % (id, row.name))
+            self._found(id, "%s: %s" % (ENDED, why), "", "%s:%s" % (id, row.name))
 
     def skipped(self, row: Scene, why: str) -> None:
         """Note why a scene was not played."""
@@ -111,30 +101,36 @@ class Chapter:
 
     def _found(self, id: str, evidence: str, where: str, key: str) -> None:
         if all(each.key != key for each in self.faults):
-            self.faults.append(ServerFault(id, evidence, where, self._seen_in.get(key, self._scene), key))
+            self.faults.append(ServerFault(id, short(evidence), where, self._seen_in.get(key, self._scene), key))
 
     def finish(self, wanted: FrozenSet[str] = frozenset()) -> None:
         """Judge what can only be judged at the end. ``wanted``: the requirements whose faults count; empty: all."""
         self.begin("")
         self._checker.finish()
+        if self.refused:
+            return  # a revision that is not spoken is not broken
         seen: Dict[str, None] = {}
+        methods: Dict[str, str] = {}
         for finding in self._checker.findings:
             if finding.cause is None and finding.party == SERVER and finding.verdict != "disagreement":
                 for id in (finding.rule.id, *finding.rule.also):
                     seen[id] = None
+                methods[finding.key] = finding.method
                 self._found(finding.rule.id, finding.evidence, _place(finding), finding.key)
         # What the checker has found is the cause of what the scene says of the same requirement.
-        self.faults = [each for each in self.faults if (each.where or each.id not in seen) and (
-            not wanted or wanted.intersection((each.id, *(_rules()[each.id].also if each.id in _rules() else ()))))]
+        self.faults = [each for each in united((
+            fault for fault in self.faults if fault.where or fault.id not in seen), methods)
+            if not wanted or wanted.intersection(_broken(each))]
 
     def rows(self) -> List[Row]:
         """Return the requirements that bind a server in this revision on this wire, with what came of each."""
         tallies = self._checker.tallies()
         of = {id: tallies[rule] for rule, row in _rules().items() for id in (rule, *row.also)}
         faults: Dict[str, ServerFault] = {}
-        for each in self.faults:
-            for id in (each.id, *(_rules()[each.id].also if each.id in _rules() else ())):
-                faults.setdefault(id, each)
+        for fault in self.faults:
+            for each in fault.every:
+                for id in _broken(each._replace(others=())):
+                    faults.setdefault(id, each)
         found = []
         elsewhere = _ELSEWHERE.get(self.wire, ())
         if self.wire == SSE and self.revision not in requirements()["sse.endpoint-event"].stated:
@@ -159,6 +155,12 @@ class Chapter:
             return Row(row, UNSURE, unsure[0])
         return Row(row, NOT_EXAMINED, self._reasons.get(row.id, "no scene shows it" if tally is None else
                                                         "nothing was seen that it is about"))
+
+
+def _broken(fault: ServerFault) -> List[str]:
+    """Return the requirements that a fault and those with its cause break."""
+    rules = _rules()
+    return [id for each in fault.every for id in (each.id, *(rules[each.id].also if each.id in rules else ()))]
 
 
 def _rules() -> Dict[str, Any]:
@@ -248,9 +250,9 @@ class Examination:
             stage.look()
         except NotSpoken as error:
             if error.answer.status != 401:
-                chapter.refused = str(error)
+                chapter.refused = shorten(str(error), _REASON)
                 return
-            stage.shut = str(error)
+            stage.shut = shorten(str(error), _REASON)
         chapter.wire = stage.wire
         rows = [row for row in load().values() if row.plays_in(chapter.revision, chapter.wire) and (
             self._ids or not self._scenes or row.name in self._scenes)]

@@ -15,16 +15,19 @@ badge     ``{"schemaVersion", "label", "message", "color"}``, as the makers of b
 """
 
 from textwrap import wrap
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from xml.etree import ElementTree
 
 from ..jsontext import dumps
 from ..requirements import Requirement, requirements
 from ..wiretrace.text import plain, shorten
+from .causes import ServerFault, like
 from .examination import BROKEN, KEPT, NOT_EXAMINED, STATES, UNSURE, WARNED, Chapter
 from .scenes import load
 
 WIDTH = 100
+_MOST = 3
+"""The faults with the same cause that are told."""
 FORM = 1
 """The version of the report as JSON."""
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -45,7 +48,19 @@ class FaultGroup(NamedTuple):
     revisions: List[str]
     requirement: Requirement
     known: bool
-    """True if the baseline has it."""
+    """True if the baseline has it, and all that have the same cause."""
+    others: List[ServerFault]
+    """The faults that have the same cause."""
+
+    @property
+    def keys(self) -> List[str]:
+        """The stable ids of all of them."""
+        return list(dict.fromkeys([self.key, *(each.key for each in self.others)]))
+
+    @property
+    def also(self) -> List[str]:
+        """The other requirements that the same cause breaks."""
+        return list(dict.fromkeys(each.id for each in self.others if each.id != self.id))
 
 
 class ExaminationReport:
@@ -60,18 +75,26 @@ class ExaminationReport:
         self.groups = self._grouped()
 
     def _grouped(self) -> List[FaultGroup]:
-        found: Dict[str, FaultGroup] = {}
+        found: List[FaultGroup] = []
+        places: Dict[Tuple[str, str], FaultGroup] = {}
         for chapter in self.chapters:
             for fault in chapter.faults:
                 requirement = _requirement(fault.id, chapter)
-                if fault.key in found:
-                    found[fault.key].revisions.append(chapter.revision.name)
-                    continue
-                level = BROKEN if "MUST" in requirement.level else WARNED
-                found[fault.key] = FaultGroup(
-                    fault.id, fault.key, level, fault.evidence, fault.where, fault.scene, [chapter.revision.name],
-                    requirement, fault.key in self._baseline)
-        return sorted(found.values(), key=lambda each: (each.level != BROKEN, each.id))
+                marks = [(each.id, each.key) for each in fault.every]
+                marks += [(like(each.id), each.scene) for each in fault.every if each.scene]
+                group = next((places[mark] for mark in marks if mark in places), None)
+                if group is None:
+                    level = BROKEN if "MUST" in requirement.level else WARNED
+                    group = FaultGroup(fault.id, fault.key, level, fault.evidence, fault.where, fault.scene, [],
+                                       requirement, False, [])
+                    found.append(group)
+                places.update((mark, group) for mark in marks)
+                if chapter.revision.name not in group.revisions:
+                    group.revisions.append(chapter.revision.name)
+                known = set(group.keys)
+                group.others.extend(each for each in fault.every if each.key not in known)
+        return sorted((each._replace(known=self._baseline.issuperset(each.keys)) for each in found),
+                      key=lambda each: (each.level != BROKEN, each.id))
 
     @property
     def examined(self) -> bool:
@@ -84,7 +107,7 @@ class ExaminationReport:
 
     def gone(self) -> List[str]:
         """Return the keys of the baseline that were not found again."""
-        found = {group.key for group in self.groups}
+        found = {key for group in self.groups for key in group.keys}
         return sorted(key for key in self._baseline if key not in found)
 
     def counts(self, revision: str) -> Dict[str, int]:
@@ -161,7 +184,7 @@ def _block(group: FaultGroup) -> List[str]:
     title = "%s: %s [%s]%s" % (group.level.upper(), group.id, group.requirement.level, ", known" * group.known)
     scene = load().get(group.scene)
     body = [", ".join(group.revisions), plain(": ".join(filter(None, (group.where, group.evidence)))),
-            "scene %s: %s" % (scene.name, scene.text) if scene is not None else "",
+            _same(group), "scene %s: %s" % (scene.name, scene.text) if scene is not None else "",
             "[%s]" % group.requirement.citation, group.requirement.url, "id " + group.key]
     found = [title]
     for text in filter(None, body):
@@ -170,12 +193,20 @@ def _block(group: FaultGroup) -> List[str]:
     return found
 
 
+def _same(group: FaultGroup) -> str:
+    """Return a line about the faults with the same cause; "" if there are none."""
+    said = list(dict.fromkeys("%s: %s" % (each.id, each.evidence) for each in group.others))
+    more = " (and %d more)" % (len(said) - _MOST) if len(said) > _MOST else ""
+    return "the same cause: %s%s" % ("; ".join(said[:_MOST]), more) if said else ""
+
+
 def as_json(report: ExaminationReport) -> Dict[str, Any]:
     """Return the report as a JSON object.
 
     ``revisions``: by name an object of ``spoken`` (or null and ``why``), ``totals``, ``scenes`` (null or why it was not
     played) and ``requirements`` (state, and what is said of it). ``faults``: ``key``, ``id``, ``level``, ``state``,
-    ``evidence``, ``where``, ``scene``, ``revisions``, ``citation``, ``url``, ``known``. ``gone``: keys of the baseline.
+    ``evidence``, ``where``, ``scene``, ``revisions``, ``citation``, ``url``, ``known``, and of what has the same cause:
+    ``also``, the other requirements, and ``keys``, all keys. ``gone``: keys of the baseline.
     """
     return {
         "examination": FORM, "server": report.server or None,
@@ -190,7 +221,7 @@ def as_json(report: ExaminationReport) -> Dict[str, Any]:
                     "evidence": group.evidence, "where": group.where or None, "scene": group.scene or None,
                     "revisions": group.revisions,
                     "citation": group.requirement.citation, "url": group.requirement.url or None,
-                    "known": group.known} for group in report.groups],
+                    "known": group.known, "also": group.also, "keys": group.keys} for group in report.groups],
         "gone": report.gone(),
     }
 

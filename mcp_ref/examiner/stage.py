@@ -22,6 +22,8 @@ LISTS: Tuple[Tuple[str, str, str], ...] = (
 """Method, member of the result, and capability of each list."""
 _MOST = 5
 """The tools, resources and prompts that are used by a scene that goes through them."""
+_START = 30.0
+"""Seconds in which a server has to answer the first time: a program may take long to start."""
 MakeWire = Callable[[], Wire]
 
 
@@ -36,6 +38,7 @@ class SceneStage:
         self._allowed = allowed
         self._talk: Optional[Talk] = None
         self._aside: Optional[Talk] = None
+        self._started = False
         self.offered: Dict[str, List[Dict[str, Any]]] = {}
         """Member of the result -> what was listed."""
         self.shut = ""
@@ -91,7 +94,8 @@ class SceneStage:
     def _opened(self, declared: Optional[Dict[str, Any]] = None) -> Talk:
         talk = self._begun(declared)
         try:
-            talk.open()
+            talk.open(self.patience if self._started else max(self.patience, _START))
+            self._started = True
         except NotSpoken:
             self._endings.end(talk)
             raise

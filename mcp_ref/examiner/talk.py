@@ -97,8 +97,8 @@ class Talk:
         """An id that was not used before."""
         return next(self._ids)
 
-    def open(self) -> None:
-        """Open the conversation. Raises `NotSpoken`."""
+    def open(self, seconds: Optional[float] = None) -> None:
+        """Open the conversation. ``seconds``: to wait for the answer to `initialize`. Raises `NotSpoken`."""
         if self.revision.stateless:
             answer = self.request(DISCOVER)
             if answer.result is None:
@@ -107,7 +107,7 @@ class Talk:
             if isinstance(spoken, list) and self.revision.name not in spoken:
                 raise NotSpoken("server/discover names %s" % ", ".join(map(str, spoken)))
         else:
-            answer = self.initialize(self.revision.name)
+            answer = self.initialize(self.revision.name, seconds)
             if answer.result is None:
                 raise NotSpoken("initialize: %s" % answer, answer)
             offered = answer.result.get("protocolVersion")
@@ -122,9 +122,9 @@ class Talk:
         """Take it that the conversation was opened otherwise, with this session id or with none."""
         self.session, self._open = session, True
 
-    def initialize(self, version: str) -> Reaction:
+    def initialize(self, version: str, seconds: Optional[float] = None) -> Reaction:
         """Send `initialize` with a version, and nothing behind it."""
-        return self.say(self.opening(version))
+        return self.say(self.opening(version), seconds=seconds)
 
     def opening(self, version: str = "") -> Dict[str, Any]:
         """Return the first request of a conversation; ``version``: in the place of that of the revision."""

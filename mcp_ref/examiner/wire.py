@@ -36,6 +36,8 @@ from ..wiretrace.text import plain, shorten
 Fields = Sequence[Tuple[str, str]]
 _EVIDENCE = 120
 """Characters of an answer that are shown as evidence."""
+UNDECLARED = "this client has declared no such capability"
+"""The message of the error for what a server asks for; one that repeats it has failed because it has asked."""
 _LONGEST = 64 * 1024 * 1024
 """Bytes of a body, or of an event, that are read."""
 
@@ -194,7 +196,8 @@ class Pipe(Heard):
             self._transport.write([as_bytes(value)])
             return None
         except TransportError as error:
-            return Reaction(why=str(error))
+            self.ended = self.ended or str(error)
+            return Reaction(why=self.ended)
 
     def close(self) -> None:
         """End the connection, and the process with it."""
@@ -207,7 +210,7 @@ def answer_to(request: Dict[str, Any], results: Dict[str, Any]) -> Dict[str, Any
     if request["method"] == PING or request["method"] in results:
         response["result"] = results.get(request["method"], {})
     else:
-        response["error"] = {"code": METHOD_NOT_FOUND, "message": "this client has declared no such capability"}
+        response["error"] = {"code": METHOD_NOT_FOUND, "message": UNDECLARED}
     return response
 
 

@@ -1,7 +1,7 @@
 """The examiner against servers: ours keeps everything, and each scene notices a server that lies."""
 import json
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 import pytest
 
@@ -231,6 +231,12 @@ def offers(version: str) -> Edit:
 
 def takes_bad_arguments(request: Message, response: Message) -> Message:
     if request.get("method") == "tools/call" and response.get("result", {}).get("isError"):
+        response["result"].update(isError=False, content=TEXT["content"])
+    return response
+
+
+def says_it_in_words(request: Message, response: Message) -> Message:
+    if request.get("method") == "tools/call" and response.get("result", {}).get("isError"):
         response["result"]["isError"] = False
     return response
 
@@ -269,12 +275,16 @@ LIES = (
         else {"jsonrpc": "2.0", "id": request["id"], "result": {}}, HANDSHAKE),
     Lie("unknown-method", "version.base-required", code(-32602, -32601)),
     Lie("unknown-method", "lifecycle.base-required", code(-32602, -32601), HANDSHAKE),
+    Lie("unknown-notification", "version.base-required", hears=without(
+        lambda message: isinstance(message, dict) and message.get("method") == "notifications/examiner/unknown")),
     Lie("ids", "jsonrpc.response-same-id", strings_for_numbers, quick=True),
     Lie("response-to-nothing", "lifecycle.base-required", revision=HANDSHAKE,
         hears=without(lambda message: isinstance(message, dict) and message.get("id") == "nobody-asked")),
     Lie("batch", "batch.receive", revision="2025-03-26", hears=without(lambda message: isinstance(message, list))),
     Lie("batch-refused", "lifecycle.respect-version", lambda request, response: response if response.get("id")
-        is not None else {"jsonrpc": "2.0", "id": 2, "result": {}}, HANDSHAKE),
+        is not None else [{"jsonrpc": "2.0", "id": 2, "result": {}}], HANDSHAKE),
+    Lie("batch-refused", "lifecycle.base-required", revision=HANDSHAKE, hears=without(
+        lambda message: isinstance(message, list))),
     Lie("cancel-nothing", "cancel.ignore-unknown", hears=without(
         lambda message: params(message).get("requestId") == "examiner-never-used")),
     Lie("cancel-nothing", "cancel.ignore-malformed", hears=without(
@@ -294,6 +304,7 @@ LIES = (
         lambda message: params(message).get("cursor") == "examiner-no-cursor")),
     Lie("unknown-tool", "tools.validate-inputs", result("tools/call", TEXT)),
     Lie("tool-arguments", "tools.validate-inputs", takes_bad_arguments),
+    Lie("tool-arguments", "tools.errors-in-result", says_it_in_words),
     Lie("tool-without-name", "tools.validate-inputs", result("tools/call", TEXT)),
     Lie("unknown-resource", "resources.not-found-32602", code(-32002, -32602)),
     Lie("unknown-resource", "resources.not-found-32002", code(-32602, -32002), HANDSHAKE),
@@ -333,11 +344,16 @@ UNSHOWN = {"undeclared", "listen", "line-ends", "end-of-input"}
 WEB_SCENES = {name for name, row in ROWS.items() if row.wires == ("web",)}
 
 
+def named(chapter: Chapter) -> Set[str]:
+    """Return the requirements that faults name."""
+    return {id for fault in chapter.faults for id in (fault.id, *fault.also)}
+
+
 @pytest.mark.parametrize("lie", [each for each in LIES if each.scene not in UNSHOWN],
                          ids=lambda lie: "%s-%s" % (lie.scene, lie.id))
 def test_a_lie_is_named(server: Server, lie: Lie) -> None:
     chapter = examined(server, lie.revision, [lie.scene], lie.edit, lie.hears, QUICK if lie.quick else PATIENCE)
-    assert lie.id in {each.id for each in chapter.faults}, (chapter.scenes, chapter.faults)
+    assert lie.id in named(chapter), (chapter.scenes, chapter.faults)
 
 
 def test_every_scene_that_decides_has_a_lie() -> None:
@@ -364,7 +380,8 @@ class LyingWeb(Web):
 
     def send(self, method: str, fields: Any, body: Any, *more: Any, **named: Any) -> Reaction:
         answer = super().send(method, fields, body, *more, **named)
-        asked = Request(method, {name.lower(): value for name, value in fields}, parsed(body))
+        lower = {name.lower(): value for name, value in fields}
+        asked = Request(method, {**lower, "host": named.get("host") or ""}, parsed(body))
         return self.edit(asked, answer)
 
 
@@ -392,16 +409,15 @@ def same_ids(asked: Request, answer: Reaction) -> Reaction:
 WEB_LIES = (
     ("foreign-origin", "http.origin-validate", LAST, reached(lambda asked: "origin" in asked.fields)),
     ("foreign-origin", "http.origin-403", LAST, reached(lambda asked: "origin" in asked.fields, 400)),
-    ("foreign-host", "http.origin-validate", LAST, reached(lambda asked: "origin" in asked.fields)),
+    ("foreign-host", "http.origin-validate", LAST, reached(lambda asked: asked.fields["host"])),
     ("get-stream", "http.get-sse-or-405", HANDSHAKE, reached(lambda asked: asked.method == "GET", 404)),
     ("get-stream", "http.endpoint-post-get", HANDSHAKE, reached(lambda asked: asked.method == "GET", 404)),
-    ("bad-notification", "http.notification-rejected", LAST, reached(lambda asked: asked.message is None, 202)),
+    ("bad-notification", "http.notification-rejected", LAST, reached(
+        lambda asked: asked.fields.get("mcp-protocol-version") == "1999-01-01", 202)),
     ("session-ids", "http.session-id-unique", HANDSHAKE, same_ids),
     ("no-session", "http.session-missing-400", HANDSHAKE, reached(lacks("mcp-session-id"), 404)),
     ("dead-session", "http.session-404", HANDSHAKE, reached(
         lambda asked: (asked.message or {}).get("method") == "ping", 400)),
-    ("unknown-session", "http.session-404", HANDSHAKE, reached(
-        lambda asked: "no-such" in asked.fields.get("mcp-session-id", ""))),
     ("version-header", "http.header-version-invalid-400", HANDSHAKE, reached(
         lambda asked: asked.fields.get("mcp-protocol-version") == "tomorrow")),
     ("no-version-header", "http.header-version-absent-assume", HANDSHAKE, reached(lacks("mcp-protocol-version"), 400)),
@@ -434,7 +450,7 @@ def address(server: Server) -> Any:
 def test_a_lie_over_http_is_named(address: str, scene: str, id: str, name: str, edit: Any) -> None:
     chapter = Examination(lambda trace: LyingWeb(address, trace, edit), [revision(name)], only=[scene],
                           patience=PATIENCE).run()[0]
-    assert id in {each.id for each in chapter.faults}, (chapter.refused, chapter.scenes, chapter.faults)
+    assert id in named(chapter), (chapter.refused, chapter.scenes, chapter.faults)
 
 
 def test_every_scene_over_http_that_decides_has_a_lie() -> None:

@@ -135,7 +135,7 @@ def _baseline(path: Optional[str]) -> Optional[List[str]]:
     if not isinstance(faults, list) or not all(isinstance(each, dict) and isinstance(each.get("key"), str)
                                                for each in faults):
         raise UsageError("--baseline %s is no report of examine --json" % path)
-    return [each["key"] for each in faults]
+    return [key for each in faults for key in each.get("keys") or [each["key"]]]
 
 
 def _write(options: Any, report: ExaminationReport) -> None:

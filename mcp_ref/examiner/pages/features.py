@@ -1,5 +1,6 @@
 """Scenes about what a server offers: tools, resources, prompts, completion, logging, lists in pages."""
 
+import re
 from typing import Any, Dict, List, Tuple
 
 from ...errors import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -11,6 +12,7 @@ from ...methods import (
 from ..arguments import invalid
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, refused, scene
 from ..stage import LISTS, SceneStage
+from ..wire import UNDECLARED, Reaction
 from .frames import survived
 
 NOBODY = "examiner-no-such-name"
@@ -83,46 +85,57 @@ def call_tools(stage: SceneStage) -> Said:
     return None
 
 
-@scene("unknown-tool", "tools.validate-inputs", needs="tools")
+_CONFESSES = re.compile(r"\W*(error|unknown|invalid|missing|failed|no such)\b", re.IGNORECASE)
+_BAD_CALL = ("tools.validate-inputs", "tools.errors-in-result")
+
+
+def _bad_call(answers: List[Tuple[str, Reaction]]) -> Said:
+    """Return the verdict on calls that must not succeed.
+
+    Reading: a result that says in words that the call was wrong, and not by isError, comes of inputs that were
+    validated; then it is the flag that is missing, for which the schema has a SHOULD.
+    """
+    found: List[Verdict] = []
+    words: List[Verdict] = []
+    for what, answer in answers:
+        wrong = answer.result is not None and answer.result.get("isError") is not True
+        texts = [each.get("text") for each in (answer.result or {}).get("content") or () if isinstance(each, dict)]
+        if wrong and texts and _CONFESSES.match(str(texts[0])):
+            words.append(Broken("%s: %s" % (what, answer)))
+        else:
+            found.append(Broken("%s: %s" % (what, answer)) if wrong else
+                         KEPT if answer.message is not None else CannotTell("%s: %s" % (what, answer)))
+    return {"tools.validate-inputs": every(found) if found else KEPT, "tools.errors-in-result": every(words)}
+
+
+@scene("unknown-tool", *_BAD_CALL, needs="tools")
 def unknown_tool(stage: SceneStage) -> Said:
     """A tool that there is not is no success."""
     answer = stage.talk.request(CALL_TOOL, {"name": NOBODY, "arguments": {}})
-    if answer.result is not None:
-        return KEPT if answer.result.get("isError") is True else Broken("tool %s: %s" % (NOBODY, answer))
-    return refused(answer)
+    return _bad_call([("tool " + NOBODY, answer)])
 
 
-@scene("tool-arguments", "tools.validate-inputs", needs="tools")
+@scene("tool-arguments", *_BAD_CALL, needs="tools")
 def tool_arguments(stage: SceneStage) -> Said:
     """Arguments that the input schema refuses are no success."""
-    found: List[Verdict] = []
+    answers: List[Tuple[str, Reaction]] = []
     for tool, _ in stage.callable():
         bad = invalid(tool.get("inputSchema"))
-        if bad is None:
-            continue
-        answer = stage.talk.request(CALL_TOOL, {"name": tool["name"], "arguments": bad})
-        if answer.result is not None and answer.result.get("isError") is not True:
-            found.append(Broken("tool %s with %s: %s" % (tool["name"], dumps(bad), answer)))
-        elif answer.message is not None:
-            found.append(KEPT)
-    if not found:
+        if bad is not None:
+            answer = stage.talk.request(CALL_TOOL, {"name": tool["name"], "arguments": bad})
+            answers.append(("tool %s with %s" % (tool["name"], dumps(bad)), answer))
+    if not answers:
         raise NotExamined("no tool that may be called refuses any arguments")
-    return every(found)
+    return _bad_call(answers)
 
 
-@scene("tool-without-name", "tools.validate-inputs", needs="tools")
+@scene("tool-without-name", *_BAD_CALL, needs="tools")
 def tool_without_name(stage: SceneStage) -> Said:
     """A call without a name, with a name that is no string, or with arguments that are no object is refused."""
     tools = [tool.get("name") for tool in stage.offered.get("tools", ())][:1]
     cases: List[Dict[str, Any]] = [{"arguments": {}}, {"name": 7, "arguments": {}}]
     cases += [{"name": name, "arguments": [1]} for name in tools]
-    found: List[Verdict] = []
-    for params in cases:
-        answer = stage.talk.request(CALL_TOOL, params)
-        wrong = answer.result is not None and answer.result.get("isError") is not True
-        found.append(Broken("tools/call with %s: %s" % (dumps(params), answer)) if wrong else
-                     KEPT if answer.message is not None else CannotTell(str(answer)))
-    return every(found)
+    return _bad_call([("tools/call with " + dumps(params), stage.talk.request(CALL_TOOL, params)) for params in cases])
 
 
 # Resources
@@ -139,10 +152,15 @@ def read_resources(stage: SceneStage) -> Said:
        needs="resources")
 def unknown_resource(stage: SceneStage) -> Said:
     """A resource that there is not is refused with the code of the revision, and never with empty contents."""
-    answer = stage.talk.request(READ_RESOURCE, {"uri": _NOWHERE})
+    # First the scheme of a resource that there is: of another one a server may say that it does not know the scheme.
+    listed = [each["uri"] for each in stage.offered.get("resources", ())[:1] if isinstance(each.get("uri"), str)]
+    for uri in (*(each + "-examiner-no-such-resource" for each in listed), _NOWHERE):
+        answer = stage.talk.request(READ_RESOURCE, {"uri": uri})
+        if not (answer.result or {}).get("contents"):
+            break
     code = stage.revision.resource_not_found_code
     if answer.result is not None and not answer.result.get("contents"):
-        return {"resources.not-found-not-empty": Broken("%s: empty contents" % _NOWHERE)}
+        return {"resources.not-found-not-empty": Broken("%s: empty contents" % uri)}
     return {"resources.not-found-32002": refused(answer, code), "resources.not-found-32602": refused(answer, code),
             "resources.not-found-not-empty": KEPT}
 
@@ -184,8 +202,11 @@ def subscribe(stage: SceneStage) -> Said:
         raise NotExamined("the server does not declare resources.subscribe")
     uri = stage.some("resources")[0].get("uri")
     answers = [stage.talk.request(method, {"uri": uri}) for method in (SUBSCRIBE, UNSUBSCRIBE)]
-    return every([KEPT if answer.result is not None else Broken("%s of %s: %s" % (method, uri, answer))
-                  for method, answer in zip(("subscribe", "unsubscribe"), answers)])
+    found: List[Verdict] = []
+    for what, answer in zip(("subscribe", "unsubscribe"), answers):
+        if UNDECLARED not in str(answer):  # else it has asked us something, which the checker sees
+            found.append(KEPT if answer.result is not None else Broken("%s of %s: %s" % (what, uri, answer)))
+    return every(found)
 
 
 # Prompts

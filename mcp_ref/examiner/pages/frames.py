@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Set, Tuple
 
 from ...errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from ...methods import CANCELLED, DISCOVER, LIST_TOOLS, PING
+from ..causes import ENDED
 from ..scenes import KEPT, Broken, CannotTell, Said, Verdict, every, refused, scene
 from ..stage import SceneStage
 from ..talk import Talk
@@ -16,10 +17,10 @@ from ..wire import as_bytes
 NO_METHOD = "examiner/no-such-method"
 _UNREADABLE: Tuple[Tuple[str, bytes], ...] = (
     ("a message that is cut off", b'{"jsonrpc": "2.0", "id": 1, "method": '),
-    ("bytes that are no UTF-8", b'{"jsonrpc": "2.0", "id": "\xff\xfe", "method": "ping"}'),
     ("a number alone", b"7"),
     ("a string alone", b'"ping"'),
 )
+_NO_UTF_8 = "bytes that are no UTF-8"
 _IDS: Tuple[Any, ...] = ("examiner", "", "\u00e9\U0001f600\u2028", -7, 0, 2 ** 53 - 1, "1")
 
 
@@ -31,17 +32,25 @@ def ordinary(stage: SceneStage) -> str:
 def survived(talk: Talk, what: str) -> Verdict:
     """Return the verdict on a server that has to go on after something."""
     why = talk.alive()
+    if talk.wire.ended:
+        return Broken("%s after %s: %s" % (ENDED, what, talk.wire.ended))
     return KEPT if not why else Broken("after %s: %s" % (what, why))
 
 
 @scene("unreadable", "jsonrpc.follow-spec", provokes="jsonrpc.error-code-integer jsonrpc.error-code-message")
 def unreadable(stage: SceneStage) -> Said:
-    """Bytes that are no message are refused with -32700 or -32600, if answered, and the conversation goes on."""
+    """Bytes that are no message are refused with -32700 or -32600, if answered, and the conversation goes on.
+
+    Reading: bytes that are no UTF-8 may be read with replacements, as lenient readers do: the rule binds who writes.
+    """
     found: List[Verdict] = []
-    for what, data in _UNREADABLE:
+    message = as_bytes(stage.talk.message(ordinary(stage), id="examiner")).replace(b"examiner", b"\xff\xfe", 1)
+    for what, data in (*_UNREADABLE, (_NO_UTF_8, message)):
         talk = stage.aside
         answer = talk.provoke(data)
-        if answer.error is not None:
+        if what == _NO_UTF_8 and answer.result is not None:
+            found.append(CannotTell("%s were read: %s" % (what, answer)))
+        elif answer.error is not None:
             right = answer.code in (PARSE_ERROR, INVALID_REQUEST)
             found.append(KEPT if right else Broken("%s: %s" % (what, answer)))
         elif answer.message is not None:
@@ -54,16 +63,16 @@ def unreadable(stage: SceneStage) -> Said:
 
 @scene("other-jsonrpc", "jsonrpc.follow-spec")
 def other_jsonrpc(stage: SceneStage) -> Said:
-    """A request that says it is of another version of JSON-RPC gets no result."""
-    message = dict(stage.talk.message(ordinary(stage), id=stage.talk.next_id), jsonrpc="1.0")
-    answer = stage.talk.provoke(message)
+    """A request that says it is of another version of JSON-RPC gets no result, and the conversation goes on."""
+    talk = stage.aside
+    answer = talk.provoke(dict(talk.message(ordinary(stage), id=talk.next_id), jsonrpc="1.0"))
     if answer.result is not None:
         return Broken("jsonrpc \"1.0\": %s" % answer)
-    return KEPT if answer.error is not None or (answer.status or 0) >= 400 else CannotTell(
-        "jsonrpc \"1.0\" was not answered")
+    told = answer.error is not None or (answer.status or 0) >= 400
+    return every([survived(talk, "jsonrpc \"1.0\""), KEPT if told else CannotTell("jsonrpc \"1.0\" was not answered")])
 
 
-@scene("unknown-method", "lifecycle.base-required", "version.base-required",
+@scene("unknown-method", "lifecycle.base-required", "version.base-required", "jsonrpc.follow-spec",
        provokes="http.method-not-found-404 errors.reserved-range-undefined")
 def unknown_method(stage: SceneStage) -> Said:
     """A request for a method that there is not is refused with -32601, and the conversation goes on."""
@@ -84,14 +93,15 @@ def ids(stage: SceneStage) -> Said:
     return every(found)
 
 
-@scene("unknown-notification", provokes="jsonrpc.notification-no-response http.notification-202")
+@scene("unknown-notification", "lifecycle.base-required", "version.base-required",
+       provokes="jsonrpc.notification-no-response http.notification-202")
 def unknown_notification(stage: SceneStage) -> Said:
-    """A notification that nobody knows is not answered."""
+    """A notification that nobody knows is not answered, and does no harm."""
     talk = stage.talk
     since = 0 if talk.wire.is_web else len(talk.pipe.messages)
     talk.notify("notifications/examiner/unknown", {"text": "nobody knows this one"})
     talk.quiet(since)
-    return None
+    return survived(talk, "an unknown notification")
 
 
 @scene("response-to-nothing", "lifecycle.base-required", provokes="http.notification-202 http.notification-rejected",
@@ -119,6 +129,8 @@ def batch(stage: SceneStage) -> Said:
 
         found = talk.pipe.wait(answered, stage.patience, since)
         got = _ids(talk.pipe.messages[since:])
+        if talk.wire.ended and found is None:
+            return Broken("%s after an array of requests: %s" % (ENDED, talk.wire.ended))
         return KEPT if found is not None else Broken("of the ids %d and %d these were answered: %s" % (
             first, second, sorted(got) or "none"))
     got = set()
@@ -139,23 +151,18 @@ def _ids(messages: List[Any]) -> Set[Any]:
             and isinstance(each.get("id"), (int, str))}
 
 
-@scene("batch-refused", "lifecycle.respect-version", "lifecycle.respect-version-should",
+@scene("batch-refused", "lifecycle.base-required", "version.base-required",
+       provokes="lifecycle.respect-version lifecycle.respect-version-should",
        only=lambda revision: not revision.batching)
 def batch_refused(stage: SceneStage) -> Said:
-    """An array of requests is no message of this revision: it gets no results."""
+    """An array of requests is no message of this revision: it does no harm, and gets no array.
+
+    Reading: no page tells a receiver to refuse one, so a server that answers what is in it has gone beyond its
+    revision, and has not broken it; an array as the answer the checker sees.
+    """
     talk = stage.aside
-    id = talk.next_id
-    asked = [talk.message(PING, id=id)]
-    if talk.wire.is_web:
-        answer = talk.say(asked, seconds=min(1.0, stage.patience))
-        return Broken("an array of one ping: %s" % answer) if answer.result is not None else KEPT
-    since = len(talk.pipe.messages)
-    talk.say(asked, seconds=0)
-    talk.alive()
-    found = [each for message in talk.pipe.messages[since:]
-             for each in (message if isinstance(message, list) else [message])
-             if isinstance(each, dict) and each.get("id") == id and "result" in each]
-    return Broken("an array of one ping got a result") if found else KEPT
+    talk.provoke([talk.message(ordinary(stage), id=talk.next_id)])
+    return survived(talk, "an array of one request")
 
 
 @scene("ping", provokes="ping.respond")

@@ -27,9 +27,13 @@ _PARAMS = '{"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a"
 
 
 @rule("completion.capability", on=RESULT, method=_COMPLETE, follows=UNDECLARED, scene=undeclared(
-    "completions", _COMPLETE, _PARAMS, '{"completion": {"values": []}}'))
+    "completions", _COMPLETE, _PARAMS, '{"completion": {"values": ["x"]}}'),
+    reading="a server that answers with no values, as libraries do by default, does not show that it completes")
 def has_capability(message: Message) -> Verdict:
     """A server that completes has declared the capability completions."""
+    completion = message.result.get("completion")
+    if isinstance(completion, dict) and completion.get("values") == []:
+        return None
     return declared(message, "completions", message.method)
 
 

@@ -188,8 +188,8 @@ def primed(seen: SseEvent) -> Verdict:
     asked = exchange.request
     if exchange.method != "POST" or exchange.event_count or asked is None or not is_streamable(exchange):
         return None
-    if asked.method == "initialize":
-        return None  # the revision is being agreed on
+    if asked.method == "initialize" or exchange.header("mcp-protocol-version") is None:
+        return None  # the revision is being agreed on, or the request is taken for one of 2025-03-26
     if seen.id and not seen.data and seen.message is None:
         return KEPT
     cursors = exchange.session.state(Cursors)
