@@ -182,7 +182,7 @@ class Talk:
             return refusal or Reaction()
         return self.answer(id, seconds, since)
 
-    def provoke(self, value: Any) -> Reaction:
+    def provoke(self, value: Any, fields: Optional[Dict[str, Optional[str]]] = None) -> Reaction:
         """Send what need not be answered, a JSON value or bytes, and return the response to it, if there is one.
 
         On a pipe an ordinary request goes behind it, and the answer to that ends the wait, a moment later: servers may
@@ -190,7 +190,7 @@ class Talk:
         """
         longest = min(_SILENCE, self.patience)
         if isinstance(self.wire, Web):
-            return self.say(value, seconds=longest)
+            return self.say(value, fields, longest)
         since = len(self.wire.messages)
         self.say(value, seconds=0)
         behind, id = self.ordinary(), value.get("id") if isinstance(value, dict) else None

@@ -205,7 +205,8 @@ def subscribe(stage: SceneStage) -> Said:
     found: List[Verdict] = []
     for what, answer in zip(("subscribe", "unsubscribe"), answers):
         if UNDECLARED not in str(answer):  # else it has asked us something, which the checker sees
-            found.append(KEPT if answer.result is not None else Broken("%s of %s: %s" % (what, uri, answer)))
+            said = "%s of %s: %s" % (what, uri, answer)
+            found.append(KEPT if answer.result is not None else Broken(said) if answer.message else CannotTell(said))
     return every(found)
 
 

@@ -47,7 +47,8 @@ def unreadable(stage: SceneStage) -> Said:
     message = as_bytes(stage.talk.message(ordinary(stage), id="examiner")).replace(b"examiner", b"\xff\xfe", 1)
     for what, data in (*_UNREADABLE, (_NO_UTF_8, message)):
         talk = stage.aside
-        answer = talk.provoke(data)
+        method = ordinary(stage) if stage.revision.stateless else None  # without it, that is what is refused
+        answer = talk.provoke(data, {"Mcp-Method": method})
         if what == _NO_UTF_8 and answer.result is not None:
             found.append(CannotTell("%s were read: %s" % (what, answer)))
         elif answer.error is not None:
