@@ -19,6 +19,7 @@ import re
 from typing import Dict, Hashable, Iterable, List, NamedTuple, Set, Tuple
 
 from ..requirements import requirements
+from ..wiretrace import SERVER
 from ..wiretrace.text import plain, shorten
 from .scenes import load
 
@@ -45,7 +46,7 @@ _LIKE: Dict[str, str] = {
 
 
 class ServerFault(NamedTuple):
-    """A fault of the server."""
+    """A fault of the server, or of the client that is examined."""
 
     id: str
     """The requirement."""
@@ -80,8 +81,11 @@ def short(evidence: str) -> str:
     return shorten(plain(evidence.partition("; last stderr lines:")[0]), _EVIDENCE)
 
 
-def united(faults: Iterable[ServerFault], methods: Dict[str, str]) -> List[ServerFault]:
-    """Return the causes, each with all faults that have it. ``methods``: key of a fault -> the method it is about."""
+def united(faults: Iterable[ServerFault], methods: Dict[str, str], party: str = SERVER) -> List[ServerFault]:
+    """Return the causes, each with all faults that have it.
+
+    ``methods``: key of a fault -> the method it is about. ``party``: whose faults they are.
+    """
     given = list(faults)
     seen = {each.id for each in given}
     groups: List[Tuple[Set[Hashable], List[ServerFault]]] = []
@@ -89,7 +93,7 @@ def united(faults: Iterable[ServerFault], methods: Dict[str, str]) -> List[Serve
         marks: Set[Hashable] = set()
         for name in filter(None, (fault.scene, methods.get(fault.key, ""))):
             marks.add((like(fault.id), name))
-        row = load().get(fault.scene)
+        row = load(party).get(fault.scene)
         if row is not None and fault.id in row.ids:
             marks.add(("scene", fault.scene))
         marks.update(name for name, words in _WHOLE.items() if words.search(fault.evidence))

@@ -1,8 +1,8 @@
 """An examination: a server is put through the scenes, revision by revision, and the checker judges what is seen.
 
-What the checker finds at the server's messages, and what the scenes decide by themselves make one
-verdict for each requirement (`Verdicts`). What a scene sends is illegal where it has to be: so only the server's faults
-count.
+What the checker finds at the messages of the party that is examined, and what the scenes decide by themselves make one
+verdict for each requirement (`Chapter`). What a scene sends is illegal where it has to be: so only that party's faults
+count. Clients are examined by `mcp_ref.examiner.clients.examination`.
 """
 
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional
@@ -41,14 +41,15 @@ class Row(NamedTuple):
 
 
 class Chapter:
-    """The results of one revision."""
+    """The results of one revision. ``party``: who is examined."""
 
-    def __init__(self, revision: Revision) -> None:
+    def __init__(self, revision: Revision, party: str = SERVER) -> None:
         self.revision = revision
+        self.party = party
         self.wire = ""
         """The kind of wire, once there is a conversation: pipe, web or sse."""
         self.refused = ""
-        """The reason why the server was not examined in it; "" if it was."""
+        """The reason why the party was not examined in it; "" if it was."""
         self.scenes: Dict[str, str] = {}
         """Scene -> why it was not played, or "" if it was."""
         self.faults: List[ServerFault] = []
@@ -112,18 +113,18 @@ class Chapter:
         seen: Dict[str, None] = {}
         methods: Dict[str, str] = {}
         for finding in self._checker.findings:
-            if finding.cause is None and finding.party == SERVER and finding.verdict != "disagreement":
+            if finding.cause is None and finding.party == self.party and finding.verdict != "disagreement":
                 for id in (finding.rule.id, *finding.rule.also):
                     seen[id] = None
                 methods[finding.key] = finding.method
                 self._found(finding.rule.id, finding.evidence, _place(finding), finding.key)
         # What the checker has found is the cause of what the scene says of the same requirement.
         self.faults = [each for each in united((
-            fault for fault in self.faults if fault.where or fault.id not in seen), methods)
+            fault for fault in self.faults if fault.where or fault.id not in seen), methods, self.party)
             if not wanted or wanted.intersection(_broken(each))]
 
     def rows(self) -> List[Row]:
-        """Return the requirements that bind a server in this revision on this wire, with what came of each."""
+        """Return the requirements that bind the party in this revision on this wire, with what came of each."""
         tallies = self._checker.tallies()
         of = {id: tallies[rule] for rule, row in _rules().items() for id in (rule, *row.also)}
         faults: Dict[str, ServerFault] = {}
@@ -136,7 +137,7 @@ class Chapter:
         if self.wire == SSE and self.revision not in requirements()["sse.endpoint-event"].stated:
             elsewhere += ("http.",)  # what later revisions say of HTTP is about their own transport
         for id, row in requirements().items():
-            if row.binding and row.role in ("server", "both") and self.revision in row.stated and not id.startswith(
+            if row.binding and row.role in (self.party, "both") and self.revision in row.stated and not id.startswith(
                     elsewhere):
                 found.append(self._row(row, faults.get(id), of.get(id)))
         return found

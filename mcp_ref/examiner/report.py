@@ -7,7 +7,7 @@ then is marked, and only new ones count.
 form      what it is
 ========  ======================================================================================================
 text      for people, at most 100 columns
-json      ``{"server", "revisions", "faults", "totals"}``, see `as_json`; a later `--baseline`
+json      ``{"server", "revisions", "faults"}`` (for a client ``"client"``), see `as_json`; a later `--baseline`
 junit     a test suite for each revision, a test case for each requirement
 sarif     SARIF 2.1.0: the faults as results
 badge     ``{"schemaVersion", "label", "message", "color"}``, as the makers of badges read it
@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 
 from ..jsontext import dumps
 from ..requirements import Requirement, requirements
+from ..wiretrace import CLIENT, SERVER
 from ..wiretrace.text import plain, shorten
 from .causes import ServerFault, like
 from .examination import BROKEN, KEPT, NOT_EXAMINED, STATES, UNSURE, WARNED, Chapter
@@ -64,11 +65,13 @@ class FaultGroup(NamedTuple):
 
 
 class ExaminationReport:
-    """The result of an examination. ``baseline``: the keys of faults that were known before."""
+    """The result of an examination of a server or a client, which ``server`` names. ``baseline``: the keys of faults
+    that were known before."""
 
     def __init__(self, chapters: List[Chapter], server: str = "", baseline: Optional[List[str]] = None) -> None:
         self.chapters = chapters
         self.server = server
+        self.party = chapters[0].party if chapters else SERVER
         self._baseline = frozenset(baseline or ())
         self.compares = baseline is not None
         self.rows = {chapter.revision.name: [] if chapter.refused else chapter.rows() for chapter in chapters}
@@ -123,7 +126,8 @@ class ExaminationReport:
         name = self.server and shorten(plain(self.server), WIDTH - 24) + ": "
         found = ["%s%d broken, %d warned" % (name, broken, warned)]
         if not self.examined:
-            found = ["%sno revision is spoken; python3 -m mcp_ref doctor SERVER looks for the cause" % name]
+            found = ["%sno revision is spoken%s" % (name, "" if self.party == CLIENT else (
+                "; python3 -m mcp_ref doctor SERVER looks for the cause"))]
         found += ["", "requirements, by what came of them (a fault may break several, and one may be broken twice):"]
         found += ["%-12s%s" % ("revision", "".join("%14s" % state for state in STATES))]
         for chapter in self.chapters:
@@ -135,10 +139,11 @@ class ExaminationReport:
             counts = self.counts(name)
             found.append("%-12s%s" % (name, "".join("%14d" % counts[state] for state in STATES)))
         for group in self.groups:
-            found += ["", *_block(group)]
+            found += ["", *_block(group, self.party)]
         found += self._unplayed()
         if self.groups:
-            found += ["", "again: examine SERVER --only SCENE; more: explain RULE; the messages: --trace=FILE"]
+            found += ["", "again: examine %s --only SCENE; more: explain RULE; the messages: --trace=FILE" % (
+                "--client CLIENT" if self.party == CLIENT else "SERVER")]
         if self.compares and self.gone():
             found += ["", "in the baseline, and not found again:"] + ["  " + key for key in self.gone()]
         if whole:
@@ -180,9 +185,9 @@ def _requirement(id: str, chapter: Chapter) -> Requirement:
     return (found if found is not None else load_rules()[id].requirement).stated_in(chapter.revision)
 
 
-def _block(group: FaultGroup) -> List[str]:
+def _block(group: FaultGroup, party: str) -> List[str]:
     title = "%s: %s [%s]%s" % (group.level.upper(), group.id, group.requirement.level, ", known" * group.known)
-    scene = load().get(group.scene)
+    scene = load(party).get(group.scene)
     body = [", ".join(group.revisions), plain(": ".join(filter(None, (group.where, group.evidence)))),
             _same(group), "scene %s: %s" % (scene.name, scene.text) if scene is not None else "",
             "[%s]" % group.requirement.citation, group.requirement.url, "id " + group.key]
@@ -209,7 +214,7 @@ def as_json(report: ExaminationReport) -> Dict[str, Any]:
     ``also``, the other requirements, and ``keys``, all keys. ``gone``: keys of the baseline.
     """
     return {
-        "examination": FORM, "server": report.server or None,
+        "examination": FORM, report.party: report.server or None,
         "revisions": {chapter.revision.name: {
             "spoken": not chapter.refused, "why": chapter.refused or None,
             "totals": report.counts(chapter.revision.name),
@@ -263,8 +268,8 @@ def as_sarif(report: ExaminationReport) -> str:
             "ruleId": group.id, "level": "error" if group.level == BROKEN else "warning",
             "message": {"text": ": ".join(filter(None, (group.where, group.evidence)))},
             "partialFingerprints": {"mcp_ref/key": group.key},
-            "properties": {"revisions": group.revisions, "server": report.server},
-            "locations": [{"logicalLocations": [{"fullyQualifiedName": report.server or "server"}]}],
+            "properties": {"revisions": group.revisions, report.party: report.server},
+            "locations": [{"logicalLocations": [{"fullyQualifiedName": report.server or report.party}]}],
         } for group in report.groups]}]}) + "\n"
 
 

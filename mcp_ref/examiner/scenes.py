@@ -1,5 +1,7 @@
 """The scenes of an examination as rows: what a scene is, what it may say, and how the pages declare theirs.
 
+Those for servers are in `mcp_ref.examiner.pages`, those for clients in `mcp_ref.examiner.clients.pages`.
+
 A scene is a function with a row around it::
 
     @scene("unknown-method", "jsonrpc.follow-spec", provokes="http.method-not-found-404")
@@ -20,23 +22,22 @@ a string, `Broken`    they were broken: the evidence
 `CannotTell`          they may have been kept or broken
 None                  there was nothing of its own to decide
 a dict                one of these for each id
-raises `NotExamined`  the server does not have what the scene needs
+raises `NotExamined`  the server or the client does not have, or do, what the scene needs
 ====================  =============================================================================================
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple, Union
 
 from ..checker.rules import KEPT, Broken, CannotTell, Kept, Verdict
 from ..requirements import requirements
 from ..revisions import REVISIONS, Revision
+from ..wiretrace import CLIENT, SERVER
 
-if TYPE_CHECKING:
-    from .stage import SceneStage
 
 PIPE, WEB, SSE = "pipe", "web", "sse"
 Said = Union[Verdict, Dict[str, Verdict]]
-Play = Callable[["SceneStage"], Said]
+Play = Callable[[Any], Said]
 __all__ = ["KEPT", "PIPE", "SSE", "WEB", "Broken", "CannotTell", "Kept", "NotExamined", "Said", "Scene", "Verdict",
            "every", "load", "refused", "scene"]
 
@@ -63,47 +64,50 @@ class Scene(NamedTuple):
     """The rule of the scene: the message that is sent, and the answer that is expected."""
     shut: bool = False
     """True if it is played without a conversation, too: with a server that lets us not in."""
+    party: str = SERVER
+    """The party that is examined: server or client."""
 
     def plays_in(self, revision: Revision, wire: str) -> bool:
         """Return True if it is played in a revision on a kind of wire."""
         return revision.rank in self.ranks and wire in self.wires
 
 
-SCENES: Dict[str, Scene] = {}
-"""All scenes by name, in the order in which they are played; `load` fills it."""
+SCENES: Dict[str, Dict[str, Scene]] = {SERVER: {}, CLIENT: {}}
+"""Party -> its scenes by name, in the order in which they are played; `load` fills it."""
 
 
-def scene(name: str, *ids: str, provokes: str = "", wires: str = "pipe web sse", needs: str = "",
-          only: Optional[Callable[[Revision], Any]] = None, shut: bool = False) -> Callable[[Play], Play]:
+def scene(
+    name: str, *ids: str, provokes: str = "", wires: str = "pipe web sse", needs: str = "",
+    only: Optional[Callable[[Revision], Any]] = None, shut: bool = False, party: str = SERVER,
+) -> Callable[[Play], Play]:
     """Declare the decorated function as a scene; see the module.
 
     It is played in the revisions that state one of the requirements. ``only``: a function that narrows them. ``wires``:
-    pipe, web (Streamable HTTP), sse (HTTP+SSE). ``shut``: see `Scene`. Raises ValueError for a name that is taken, and
-    for ids that are no requirements.
+    pipe, web (Streamable HTTP), sse (HTTP+SSE). ``shut``: see `Scene`. ``party``: who is examined. Raises ValueError
+    for a name that is taken, and for ids that are no requirements.
     """
     every = (*ids, *provokes.split())
     unknown = [id for id in every if id not in requirements()]
-    if name in SCENES or unknown or not every:
+    if name in SCENES[party] or unknown or not every:
         raise ValueError("scene %s: %s" % (name, "no such requirement: %s" % ", ".join(unknown) if unknown else
                                            "it is about nothing" if not every else "it is there already"))
     ranks = frozenset(rank for id in every for rank in requirements()[id].ranks()
                       if only is None or only(REVISIONS[rank]))
 
     def declare(play: Play) -> Play:
-        SCENES[name] = Scene(name, ids, tuple(provokes.split()), ranks, tuple(wires.split()), needs, play,
-                             " ".join((play.__doc__ or "").split()), shut)
+        SCENES[party][name] = Scene(name, ids, tuple(provokes.split()), ranks, tuple(wires.split()), needs, play,
+                                    " ".join((play.__doc__ or "").split()), shut, party)
         return play
 
     return declare
 
 
-def load() -> Dict[str, Scene]:
-    """Import the pages, and return all scenes by name."""
-    from . import pages
-
+def load(party: str = SERVER) -> Dict[str, Scene]:
+    """Import the pages, and return all scenes of a party by name."""
+    pages = import_module(".clients.pages" if party == CLIENT else ".pages", __package__)
     for name in pages.NAMES:
         import_module("%s.%s" % (pages.__name__, name))
-    return SCENES
+    return SCENES[party]
 
 
 def refused(answer: Any, *codes: int) -> Verdict:

@@ -11,7 +11,7 @@ from mcp_ref.examiner.scenes import load
 from mcp_ref.examiner.wire import Reaction
 from mcp_ref.revisions import REVISIONS, revision
 from tests.examiner.test_servers import (
-    HANDSHAKE, LAST, PATIENCE, Lie, LyingWeb, Message, Request, examined, params, reached, without,
+    HANDSHAKE, LAST, PATIENCE, Lie, LyingWeb, Message, Request, examined, named, params, reached, without,
 )
 
 PAGES = ("calls", "rounds", "parameters", "resumption")
@@ -100,7 +100,7 @@ LIES = (
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: "%s-%s" % (lie.scene, lie.id))
 def test_a_lie_is_named(server: Server, lie: Lie) -> None:
     chapter = examined(server, lie.revision, [lie.scene], lie.edit, lie.hears)
-    assert lie.id in {each.id for each in chapter.faults}, (chapter.scenes, chapter.faults)
+    assert lie.id in named(chapter), (chapter.scenes, chapter.faults)
 
 
 Edit = Callable[[Request, Reaction], Reaction]
@@ -189,7 +189,7 @@ def test_a_lie_over_http_is_named(address: str, scene: str, id: str, edit: Edit)
     name = LAST if LAST in [str(REVISIONS[rank]) for rank in ROWS[scene].ranks] else HANDSHAKE
     chapter = Examination(lambda trace: LyingWeb(address, trace, edit), [revision(name)], only=[scene],
                           patience=PATIENCE).run()[0]
-    assert id in {each.id for each in chapter.faults}, (chapter.refused, chapter.scenes, chapter.faults)
+    assert id in named(chapter), (chapter.refused, chapter.scenes, chapter.faults)
 
 
 def test_every_scene_that_decides_has_a_lie() -> None:

@@ -12,7 +12,7 @@ from mcp_ref.examiner.scenes import load
 from mcp_ref.examiner.wire import Reaction, Web
 from mcp_ref.revisions import REVISIONS, revision
 from tests.examiner.test_servers import (
-    HANDSHAKE, LAST, PATIENCE, LyingWeb, Request, expect_kept, make_server,
+    HANDSHAKE, LAST, PATIENCE, LyingWeb, Request, expect_kept, make_server, named,
 )
 
 TOKEN = "a-token-that-was-issued"
@@ -142,7 +142,7 @@ LIES = (
 @pytest.mark.parametrize("scene, id, name, edit", LIES, ids=["%s-%s-%s" % row[:3] for row in LIES])
 def test_a_lie_about_authorization_is_named(address: str, scene: str, id: str, name: str, edit: Edit) -> None:
     chapter = _examined(address, edit, scene, name)
-    assert id in {each.id for each in chapter.faults}, (chapter.refused, chapter.scenes, chapter.faults)
+    assert id in named(chapter), (chapter.refused, chapter.scenes, chapter.faults)
 
 
 def test_every_scene_of_authorization_that_decides_has_a_lie() -> None:

@@ -13,7 +13,7 @@ from mcp_ref.examiner.wire import Reaction
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.wiretrace import Trace
 from mcp_ref.wiretrace.sse import SseBlock
-from tests.examiner.test_servers import PATIENCE, QUICK, expect_kept, make_server
+from tests.examiner.test_servers import PATIENCE, QUICK, expect_kept, make_server, named
 
 FIRST = "2024-11-05"
 
@@ -89,7 +89,7 @@ def test_a_lie_over_http_sse_is_named(address: str, scene: str, id: str, lie: An
     patience = QUICK if "strays" in lie else PATIENCE
     chapter = Examination(lambda trace: lying(address, trace), [revision(FIRST)], only=[scene], patience=patience).run(
         )[0]
-    assert id in {each.id for each in chapter.faults}, (chapter.refused, chapter.scenes, chapter.faults)
+    assert id in named(chapter), (chapter.refused, chapter.scenes, chapter.faults)
 
 
 def test_every_scene_of_http_sse_that_decides_has_a_lie() -> None:

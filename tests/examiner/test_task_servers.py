@@ -11,7 +11,7 @@ from mcp_ref.methods import TASKS
 from mcp_ref.revisions import revision
 from mcp_ref.server import Tasks
 from tests.examiner.test_servers import (
-    HANDSHAKE, LAST, PATIENCE, Edit, Lie, Message, code, examined, fails, params, result,
+    HANDSHAKE, LAST, PATIENCE, Edit, Lie, Message, code, examined, fails, named, params, result,
 )
 
 PAGES = ("tasks", "tasks_extension")
@@ -230,7 +230,7 @@ LIES = (
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: "%s-%s" % (lie.scene, lie.id))
 def test_a_lie_about_tasks_is_named(server: Server, worker: Server, lie: Lie) -> None:
     chapter = examined(worker if lie.scene in ENDLESS else server, lie.revision, [lie.scene], lie.edit)
-    assert lie.id in {each.id for each in chapter.faults}, (chapter.scenes, chapter.faults)
+    assert lie.id in named(chapter), (chapter.scenes, chapter.faults)
 
 
 def test_every_scene_of_tasks_that_decides_has_a_lie() -> None:
@@ -247,4 +247,4 @@ def test_an_error_of_a_task_is_the_error_of_the_call(server: Server) -> None:
         return response
 
     chapter = examined(server, HANDSHAKE, ["task-result"], edit)
-    assert {"tasks.result-error", "tasks.result-exact"} <= {each.id for each in chapter.faults}
+    assert {"tasks.result-error", "tasks.result-exact"} <= named(chapter)

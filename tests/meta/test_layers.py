@@ -52,6 +52,10 @@ APART: Dict[str, str] = {
     "checker/watching": "the checker's reading of a conversation, for those above it who play or compare recordings",
     "cli/doctor/health": "the table of warnings, beside the tables of causes in programs and addresses",
     "cli/packing/trial": "starts the server of a bundle; the other modules make and read files",
+    "examiner/clients/endpoints": "the network; what is said there is in the script",
+    "examiner/clients/examination": "the command that examines stands above the examiner",
+    "examiner/clients/pages/manners": "scenes, and what those of other modules have in common with them",
+    "examiner/clients/stub": "a program that clients start",
     "examiner/pages/web": "scenes of all revisions over HTTP, beside those of the newest",
     "examiner/report": "the forms of a report; the command that prints them stands above the examiner",
 }

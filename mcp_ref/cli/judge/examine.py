@@ -1,4 +1,4 @@
-"""The command `examine`: put a server through every revision it speaks, and say which clauses it keeps.
+"""The command `examine`: put a server, or a client, through every revision it speaks, and say which clauses it keeps.
 
 The exit code is 0 without faults at or above ``--level``, 1 with some, 2 for wrong usage, 3 if the server could not be
 started or reached, or speaks no revision.
@@ -7,10 +7,13 @@ started or reached, or speaks no revision.
 import argparse
 import json
 import sys
-from typing import Any, Callable, List, Optional
+from functools import partial
+from typing import Any, Callable, List, Optional, Sequence
 
 from ...checker.rules import load as load_rules
 from ...examiner import wire_to
+from ...examiner.clients.examination import WAYS, ClientExamination
+from ...examiner.clients.starts import ByHand, CommandStart
 from ...examiner.examination import BROKEN, PATIENCE, WARNED, Examination
 from ...examiner.report import FORM, FORMS, ExaminationReport
 from ...examiner.scenes import load
@@ -19,8 +22,8 @@ from ...examiner.talk import Wire
 from ...limits import DEFAULT
 from ...options import closest
 from ...requirements import requirements
-from ...revisions import REVISIONS, revision
-from ...wiretrace import Trace
+from ...revisions import REVISIONS, Revision, revision
+from ...wiretrace import CLIENT, SERVER, Event, Trace
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UNREACHABLE, UsageError, note, one_line, say, say_json, write_file
 from ..tracing import trace_to
@@ -38,6 +41,15 @@ examples:
 
 Tools are called only if their annotations have readOnlyHint, or if they are allowed.
 
+a client (SERVER is then the command that starts it, once for each scene):
+  examine --client "python3 client.py"             the URL of a scripted server is appended as the last word
+  examine --client "node client.js {server}" --over stdio      the command of that server, as one word
+  examine --client "npx inspector --cli {words} --method tools/list" --over stdio    the same, word by word
+  examine --client - --by-hand --port 8765         says what to put into a host's file, and waits for the host
+The environment tells a client the rest: MCP_EXAMINER_SCENE, MCP_EXAMINER_REVISION, MCP_EXAMINER_SERVER; and what the
+official suite has: MCP_CONFORMANCE_SCENARIO, MCP_CONFORMANCE_PROTOCOL_VERSION, MCP_CONFORMANCE_CONTEXT. A client for
+that suite can be examined as it is.
+
 Exit codes: 0: no fault at or above --level. 1: there is one. 2: wrong usage. 3: the server could not be reached, or
 speaks no revision."""
 
@@ -45,6 +57,12 @@ speaks no revision."""
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _HELP
     target_options(parser)
+    client = parser.add_argument_group("for clients").add_argument
+    client("--client", action="store_true", help="examine a client: SERVER is the command that starts it")
+    client("--over", choices=WAYS, help="how the client reaches the scripted server: http (the default; HTTP+SSE in "
+                                        "2024-11-05) or stdio")
+    client("--by-hand", action="store_true", help="somebody starts the client for each scene, and is told what to do")
+    client("--port", type=int, default=0, metavar="PORT", help="where the client is waited for (default: any free one)")
     parser.add_argument("--allow", action="append", default=[], metavar="TOOL",
                         help="this tool may be called, whatever it does; may be repeated")
     parser.add_argument("--all-tools", action="store_true", help="all tools may be called, whatever they do")
@@ -60,25 +78,27 @@ def _configure(parser: argparse.ArgumentParser) -> None:
                         help="the least that makes the exit code 1: broken (a MUST, the default) or warned")
     parser.add_argument("--baseline", metavar="FILE", help="an earlier report as JSON: what it has is known")
     parser.add_argument("--out", metavar="FILE", help="write the report to a file")
-    parser.add_argument("--list", action="store_true", help="print the scenes (SERVER may be -)")
+    parser.add_argument("--list", action="store_true",
+                        help="print the scenes (SERVER may be -); with --client those for clients")
 
 
 def _examine(options: Any) -> int:
     if options.list:
         return _list(options)
     options.only = [name.partition(":")[0] for name in options.only]  # the id of a fault begins with its requirement
-    _check_only(options.only)
+    _check_only(options.only, CLIENT if options.client else SERVER)
     if not options.timeout > 0:
         raise UsageError("--timeout must be more than 0 seconds")
     if options.era is not None:
         raise UsageError("--era is for clients: examine finds out what the server speaks, --revision names one")
     baseline = _baseline(options.baseline)
-    take_entry(options, DEFAULT)
+    if not options.client:
+        _check_for_server(options)
+        take_entry(options, DEFAULT)
     name = one_line(options.server if isinstance(options.server, str) else " ".join(options.server))
-    examination = Examination(
-        _wire(options), [revision(options.revision)] if options.revision else REVISIONS,
-        [ALL] if options.all_tools else options.allow, options.only, options.timeout, _progress(),
-        lambda sink: trace_to(options.trace, sink) or Trace(sink))
+    examination = _of_client(options) if options.client else Examination(
+        _wire(options), _revisions(options), [ALL] if options.all_tools else options.allow, options.only,
+        options.timeout, _progress(), partial(_trace, options))
     try:
         chapters = examination.run()
     finally:
@@ -89,6 +109,32 @@ def _examine(options: Any) -> int:
     if not report.examined:
         return UNREACHABLE
     return FAILED if report.failed(options.level) else DONE
+
+
+def _revisions(options: Any) -> Sequence[Revision]:
+    return [revision(options.revision)] if options.revision else REVISIONS
+
+
+def _trace(options: Any, sink: Callable[[Event], None]) -> Trace:
+    return trace_to(options.trace, sink) or Trace(sink)
+
+
+def _check_for_server(options: Any) -> None:
+    """Raise `UsageError` for options that are about clients."""
+    for name in ("over", "by_hand", "port"):
+        if getattr(options, name):
+            raise UsageError("--%s is for the examination of a client: examine --client COMMAND" % name.replace(
+                "_", "-"))
+
+
+def _of_client(options: Any) -> ClientExamination:
+    """Return the examination of a client. Raises `UsageError`."""
+    if options.allow or options.all_tools or options.header or options.token_env or options.oauth:
+        raise UsageError("tools are allowed, and header fields sent, to servers: examine --client has no use for that")
+    arguments = target_arguments(options)
+    start: Any = ByHand(note) if options.by_hand else CommandStart(options.server, arguments["env"], arguments["cwd"])
+    return ClientExamination(start, _revisions(options), options.over or WAYS[0], options.only, options.timeout,
+                             _progress(), partial(_trace, options), options.port)
 
 
 def _wire(options: Any) -> Callable[[Trace], Wire]:
@@ -112,9 +158,9 @@ def _progress() -> Callable[[str], Any]:
                               flush=True)
 
 
-def _check_only(names: List[str]) -> None:
+def _check_only(names: List[str], party: str) -> None:
     """Raise `UsageError` for a name that is neither a scene nor a requirement."""
-    known = {*load(), *requirements(), *load_rules()}
+    known = {*load(party), *requirements(), *load_rules()}
     unknown = [name for name in names if name not in known]
     if unknown:
         meant = closest(unknown[0], known)
@@ -149,7 +195,7 @@ def _write(options: Any, report: ExaminationReport) -> None:
 
 
 def _list(options: Any) -> int:
-    rows = list(load().values())
+    rows = list(load(CLIENT if options.client else SERVER).values())
     if options.json:
         say_json([{"name": row.name, "decides": list(row.ids), "provokes": list(row.provokes),
                    "revisions": [REVISIONS[rank].name for rank in sorted(row.ranks)], "wires": list(row.wires),

@@ -38,8 +38,8 @@ def _version(exchange: Exchange, opened: float) -> Verdict:
     result = exchange.session.initialize_result
     if exchange.session.mixed:
         return CannotTell("which client sent the request: several share the connection")
-    if result is None or opened <= result.time:
-        return None
+    if result is None or opened <= result.time or result.result.get("protocolVersion") not in NAMES:
+        return None  # before the handshake, or after one that agreed on no revision that there is
     return KEPT if exchange.header("mcp-protocol-version") is not None else Broken("a request without it", VERSION)
 
 

@@ -1,0 +1,108 @@
+"""Scenes about lists, questions to the user, and what else a client does with the features of a server.
+
+[.. server/utilities/pagination], [2025-06-18.. client/elicitation], [.. client/sampling], [.. client/roots].
+"""
+
+from functools import partial
+from typing import Any, Dict, List
+
+from ....methods import CALL_TOOL, CREATE_MESSAGE, ELICIT, LIST_ROOTS, LIST_TOOLS
+from ....wiretrace import CLIENT
+from ...scenes import KEPT, Broken, CannotTell, Said, Verdict, scene
+from ..script import ADD, Asked, Script, Tool, text
+from ..stage import ClientRun, ClientStage
+from .manners import before, first_of
+
+client_scene = partial(scene, party=CLIENT, wires="pipe web sse")
+CURSORS = ("a", "\u00e9 \U0001f600 \"quoted\\\" =?base64?YQ==?=", "9" * 3000, "{\"page\": 4}")
+_SIZES = (3, 1, 0, 2, 1)
+
+
+def tool(name: str) -> Tool:
+    """Return a tool without arguments that answers with a text."""
+    definition = {"name": name, "description": "Does nothing", "inputSchema": {"type": "object"}}
+    return Tool(definition, lambda asked: text("done"))
+
+
+def _in_pages(script: Script, cursors: List[str]) -> None:
+    """Have the tools listed in pages of odd sizes; the cursors stand between them."""
+    def answer(asked: Asked) -> Any:
+        cursor = asked.params.get("cursor")
+        place = 0 if "cursor" not in asked.params else cursors.index(cursor) + 1 if cursor in cursors else 0
+        page = [tool("page_%d_%d" % (place, number)).definition for number in range(_SIZES[place])]
+        if place == 0:
+            page.append(ADD)
+        return {"tools": page, **({"nextCursor": cursors[place]} if place < len(cursors) else {})}
+
+    script.answers[LIST_TOOLS] = answer
+    script.answers[CALL_TOOL] = lambda asked: text("done")
+
+
+def _followed(run: ClientRun, cursors: List[str]) -> Verdict:
+    asked = [each.params.get("cursor") for each in run.script.sent(LIST_TOOLS)]
+    if not any("cursor" in each.params for each in run.script.sent(LIST_TOOLS)):
+        return CannotTell("the client has not asked for a second page")
+    missing = [place for place, cursor in enumerate(cursors) if cursor not in asked]
+    return KEPT if not missing else Broken("of %d pages the client has asked for %d" % (
+        len(cursors) + 1, len(cursors) + 1 - len(missing)))
+
+
+@client_scene("pages", "pagination.no-fixed-size", "pagination.cursor-no-assumptions", "pagination.both-flows",
+              provokes="pagination.cursor-unmodified pagination.end", needs=LIST_TOOLS)
+def pages(stage: ClientStage) -> Said:
+    """A list comes in pages of several sizes, one of them empty, with odd cursors: each comes back as it was."""
+    script = stage.script()
+    _in_pages(script, list(CURSORS))
+    verdict = _followed(stage.run(script), list(CURSORS))
+    return {"pagination.no-fixed-size": verdict, "pagination.cursor-no-assumptions": verdict,
+            "pagination.both-flows": KEPT if verdict is KEPT else None}
+
+
+@client_scene("empty-cursor", "pagination.empty-cursor", needs=LIST_TOOLS)
+def empty_cursor(stage: ClientStage) -> Said:
+    """A page whose next cursor is an empty string is not the last one."""
+    plain, script = stage.script(), stage.script()
+    _in_pages(script, [""])
+    run = stage.run(script)
+    if any(each.params.get("cursor") == "" for each in run.script.sent(LIST_TOOLS)):
+        return KEPT
+    _in_pages(plain, ["a"])
+    if isinstance(_followed(stage.run(plain), ["a"]), CannotTell):
+        return CannotTell("the client has not asked for a second page")
+    return Broken("the client follows the cursor \"a\", and not the cursor \"\"")
+
+
+def asked_of(stage: ClientStage, method: str, params: Dict[str, Any]) -> Any:
+    """Ask the client something in the middle of a call; return its response, or None."""
+    answers: List[Any] = []
+    script = stage.script()
+    before(script, first_of(stage, CALL_TOOL, LIST_TOOLS), lambda asked: answers.append(
+        asked.ask(method, params, stage.patience)) if not answers else None)
+    stage.run(script)
+    return answers[0] if answers else None
+
+
+SAMPLE: Dict[str, Any] = {"messages": [{"role": "user", "content": {"type": "text", "text": "Say yes."}}],
+                          "maxTokens": 10}
+FORM: Dict[str, Any] = {"message": "Your name?", "requestedSchema": {
+    "type": "object", "properties": {"name": {"type": "string", "minLength": 1}}, "required": ["name"]}}
+
+
+@client_scene("undeclared-question", "lifecycle.negotiated-capabilities", "lifecycle.negotiated-capabilities-should",
+              "roots.unsupported-error", only=lambda revision: revision.peer_requests)
+def undeclared_question(stage: ClientStage) -> Said:
+    """A request for a capability that the client has not declared is refused."""
+    declared, found = stage.usual().script.declared, {}  # type: Any, Dict[str, Any]
+    for name, method, params in (("roots", LIST_ROOTS, {}), ("sampling", CREATE_MESSAGE, SAMPLE),
+                                 ("elicitation", ELICIT, FORM)):
+        if name in declared or (name == "elicitation" and not stage.revision.elicitation):
+            continue
+        answer = asked_of(stage, method, params)
+        verdict: Verdict = CannotTell("%s was not answered" % method) if answer is None else KEPT if (
+            "error" in answer) else Broken("%s, which is not declared, was answered with a result" % method)
+        if name == "roots":
+            found["roots.unsupported-error"] = verdict
+        for id in ("lifecycle.negotiated-capabilities", "lifecycle.negotiated-capabilities-should"):
+            if not isinstance(found.get(id), Broken):
+                found[id] = verdict
+    return found

@@ -1,0 +1,168 @@
+"""Scenes about what a client has to bear, and to answer: unknown messages, questions, answers to nothing.
+
+[2025-03-26.. basic/index §Messages], [..2025-11-25 basic/utilities/ping].
+"""
+
+from functools import partial
+from typing import Any, Callable, Dict, List, Tuple
+
+from ....errors import INTERNAL_ERROR, METHOD_NOT_FOUND
+from ....methods import CALL_TOOL, LIST_TOOLS, PING, PROGRESS
+from ....wiretrace import CLIENT
+from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ..script import Asked, Refusal, Script
+from ..stage import ClientStage
+
+client_scene = partial(scene, party=CLIENT, wires="pipe web sse")
+Say = Callable[[Asked], Any]
+
+
+def first_of(stage: ClientStage, *methods: str) -> str:
+    """Return the first of these methods that the client sends. Raises `NotExamined` if it sends none."""
+    sent = stage.usual().methods
+    for method in methods:
+        if method in sent:
+            return method
+    raise NotExamined("the client never sends %s" % " or ".join(methods))
+
+
+def before(script: Script, method: str, say: Say) -> None:
+    """Have a function called before each answer to a method."""
+    kept = script.answers[method]
+
+    def answer(asked: Asked) -> Any:
+        say(asked)
+        return kept(asked)
+
+    script.answers[method] = answer
+
+
+def _bears(stage: ClientStage, what: str, say: Say) -> Verdict:
+    """Return the verdict on a client that is told something before the first answer after the opening."""
+    method = first_of(stage, LIST_TOOLS, CALL_TOOL)
+    script = stage.script()
+    before(script, method, say)
+    return stage.goes_on(stage.run(script), "after " + what)
+
+
+def _base(stage: ClientStage, verdict: Verdict) -> Dict[str, Verdict]:
+    return {"version.base-required" if stage.revision.stateless else "lifecycle.base-required": verdict}
+
+
+BASE = ("lifecycle.base-required", "version.base-required")
+
+
+@client_scene("unknown-notification", *BASE, provokes="jsonrpc.notification-no-response")
+def unknown_notification(stage: ClientStage) -> Said:
+    """A notification that nobody knows is not answered, and the client goes on."""
+    return _base(stage, _bears(stage, "an unknown notification", lambda asked: asked.note(
+        "notifications/examiner/unknown", {"text": "nobody knows this one"})))
+
+
+@client_scene("foreign-answer", *BASE, only=lambda revision: True)
+def foreign_answer(stage: ClientStage) -> Said:
+    """Responses to nothing that was asked do no harm: with a result, with an error, with an id of another type."""
+    def say(asked: Asked) -> None:
+        asked.say({"jsonrpc": "2.0", "id": "nobody-asked", "result": {}})
+        asked.say({"jsonrpc": "2.0", "id": 987654321, "error": {"code": INTERNAL_ERROR, "message": "for nobody"}})
+
+    return _base(stage, _bears(stage, "a response to no request", say))
+
+
+@client_scene("foreign-progress", "progress.track-tokens", provokes="jsonrpc.notification-no-response")
+def foreign_progress(stage: ClientStage) -> Said:
+    """Progress for a token that nobody has given does no harm."""
+    return _bears(stage, "progress for an unknown token", lambda asked: asked.note(
+        PROGRESS, {"progressToken": "examiner-no-token", "progress": 1}))
+
+
+@client_scene("foreign-cancel", "cancel.ignore-unknown", only=lambda revision: revision.peer_requests)
+def foreign_cancel(stage: ClientStage) -> Said:
+    """A cancellation of a request that the server has never sent does no harm."""
+    return _bears(stage, "a cancellation of nothing", lambda asked: asked.note(
+        "notifications/cancelled", {"requestId": "examiner-never-used", "reason": "a test"}))
+
+
+_LINES: Tuple[bytes, ...] = (b'{"jsonrpc": "2.0", "id": 1, "method": ', b"7", b'"text"', b"[]", b"{}",
+                             b'{"jsonrpc": "2.0"}', b'{"jsonrpc": "2.0", "id": {}, "result": {}}')
+
+
+@client_scene("unreadable", "jsonrpc.follow-spec")
+def unreadable(stage: ClientStage) -> Said:
+    """Lines and events that are no message do no harm."""
+    def say(asked: Asked) -> None:
+        for line in _LINES:
+            asked.say(line)
+
+    return _bears(stage, "what is no message", say)
+
+
+@client_scene("errors", "jsonrpc.follow-spec", "errors.legacy-range-no-meaning")
+def errors(stage: ClientStage) -> Said:
+    """A call is refused with errors of several shapes: each is the end of that call, and of nothing more."""
+    found: List[Verdict] = []
+    first_of(stage, CALL_TOOL)
+    for code, data in ((-32000, None), (-32001, {"why": "session"}), (1, "text"), (-32603, [1, 2])):
+        script = stage.script()
+        script.answers[CALL_TOOL] = lambda asked, code=code, data=data: Refusal(  # type: ignore[misc]
+            code, "refused", data)
+        run = stage.run(script)
+        found.append(KEPT if CALL_TOOL in run.methods and run.ended else CannotTell(
+            "after error %d the client did not end by itself" % code))
+    return every(found)
+
+
+@client_scene("ping", "ping.respond")
+def ping(stage: ClientStage) -> Said:
+    """A ping in the middle of a request is answered with an empty result."""
+    answers: List[Any] = []
+    method = first_of(stage, CALL_TOOL, LIST_TOOLS)
+    script = stage.script()
+    before(script, method, lambda asked: answers.append(asked.ask(PING, seconds=stage.patience)))
+    stage.run(script)
+    if not answers:
+        raise NotExamined("the client never sends %s" % method)
+    if answers[0] is None:
+        return Broken("ping was not answered in %g s" % stage.patience)
+    return KEPT if answers[0].get("result") == {} else Broken("ping: %s" % answers[0])
+
+
+@client_scene("unknown-request", "lifecycle.base-required", only=lambda revision: revision.peer_requests)
+def unknown_request(stage: ClientStage) -> Said:
+    """A request that nobody knows is refused with -32601."""
+    answers: List[Any] = []
+    script = stage.script()
+    before(script, first_of(stage, CALL_TOOL, LIST_TOOLS), lambda asked: answers.append(asked.ask(
+        "examiner/no-such-method", seconds=stage.patience)))
+    run = stage.run(script)
+    if not answers or answers[0] is None:
+        return Broken("an unknown request was not answered in %g s" % stage.patience)
+    code = (answers[0].get("error") or {}).get("code")
+    return every([KEPT if code == METHOD_NOT_FOUND else Broken("an unknown request: %s" % answers[0]),
+                  stage.goes_on(run, "after an unknown request")])
+
+
+@client_scene("batch", "batch.receive", only=lambda revision: revision.batching)
+def batch(stage: ClientStage) -> Said:
+    """An array of two pings and a notification: both pings are answered."""
+    got: List[Any] = []
+    script = stage.script()
+
+    def say(asked: Asked) -> None:
+        since = len(script.heard)
+        asked.say([{"jsonrpc": "2.0", "id": id, "method": PING} for id in ("one", "two")] + [
+            {"jsonrpc": "2.0", "method": "notifications/examiner/unknown"}])
+
+        def both(heard: Any) -> bool:
+            for each in script.heard[since:]:
+                for message in each.message if isinstance(each.message, list) else [each.message]:
+                    if isinstance(message, dict) and "result" in message and message.get("id") in ("one", "two"):
+                        got.append(message["id"])
+            return {"one", "two"} <= set(got)
+
+        script.wait(both, stage.patience, since)
+
+    before(script, first_of(stage, CALL_TOOL, LIST_TOOLS), say)
+    stage.run(script)
+    return KEPT if {"one", "two"} <= set(got) else Broken(
+        "of two pings in an array %d were answered" % len(set(got)))

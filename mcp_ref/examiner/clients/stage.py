@@ -1,0 +1,144 @@
+"""The stage of a scene for clients: the client is started against a script, and what it has sent is looked at."""
+
+from typing import Any, Callable, Dict, List, Optional
+
+from ...deadline import clock
+from ...methods import DISCOVER, INITIALIZE
+from ...revisions import Revision
+from ...wiretrace import Trace
+from ...wiretrace.text import plain, shorten
+from ..scenes import KEPT, PIPE, Broken, NotExamined, Verdict
+from .endpoints import LineEndpoint, endpoint_of
+from .script import Heard, Script, Tool
+from .starts import Start, environment, server_command
+
+FIRST_SECONDS = 30.0
+"""The time in which a client that was started has to connect."""
+_STEP = 0.1
+_SETTLE = 2.0
+SCENARIO = "tools_call"
+"""The scenario of the official suite that most scenes want: the tools are listed, and one is called."""
+
+
+class ClientRun:
+    """One start of the client, which is over."""
+
+    def __init__(self, script: Script, ended: bool, words: str) -> None:
+        self.script = script
+        self.ended = ended
+        """True if the client has ended by itself; False if it was ended, after silence."""
+        self.words = words
+        self.heard: List[Heard] = script.heard
+
+    @property
+    def methods(self) -> List[str]:
+        """The methods that the client has sent, in order."""
+        return [each.method for each in self.heard if each.method]
+
+    def after(self, method: str, count: int = 1) -> List[Heard]:
+        """Return what was sent after so many messages with a method."""
+        for place, each in enumerate(self.heard):
+            count -= each.method == method
+            if not count:
+                return self.heard[place + 1:]
+        return []
+
+    def said(self) -> str:
+        """Return what was sent, in a few words, for evidence."""
+        return shorten(plain(", ".join(self.methods) or "nothing"), 120)
+
+
+class ClientStage:
+    """A client in one revision on one kind of wire. ``start``: starts it. ``port``: 0: any free one, for each start."""
+
+    def __init__(self, start: Start, revision: Revision, wire: str, patience: float, trace: Trace,
+                 port: int = 0, direct: bool = False) -> None:
+        self.revision, self.wire, self.patience = revision, wire, patience
+        self.scene = ""
+        """The name of the scene that is played."""
+        self._start, self._trace, self._port = start, trace, port
+        self._direct = direct
+        self._usual: Dict[str, ClientRun] = {}
+        self.endpoint: Any = None
+        """The place where the client arrives, while it runs."""
+
+    def script(self, tools: Optional[Dict[str, Tool]] = None) -> Script:
+        """Return a script that answers legally."""
+        return Script(self.revision, tools)
+
+    def run(self, script: Script, scenario: str = SCENARIO) -> ClientRun:
+        """Start the client against a script, and wait until it has ended, or is silent."""
+        endpoint = self.endpoint = endpoint_of(script, self._trace, self.wire, self._port)
+        address = endpoint.open()
+        try:
+            if self.wire == PIPE and not self._direct:
+                address = server_command(address.rpartition(":")[2])
+            started = self._start(address, environment(self.scene, scenario, self.revision.name, address))
+            try:
+                ended = self._until_over(script, started, endpoint)
+            finally:
+                started.stop()
+            words = started.words
+            if isinstance(endpoint, LineEndpoint) and endpoint.connected.is_set():
+                self._await(script, lambda: any(each.get("did") == "disconnected" for each in script.told))
+        finally:
+            endpoint.close()
+        return ClientRun(script, ended, words)
+
+    def _until_over(self, script: Script, started: Any, endpoint: Any) -> bool:
+        begun = clock()
+        while not started.wait(_STEP):
+            if endpoint.connected.is_set():
+                if script.silence > self.patience:
+                    return False
+            elif clock() - begun > max(FIRST_SECONDS, self.patience):
+                return False
+        return True
+
+    @staticmethod
+    def _await(script: Script, seen: Callable[[], bool]) -> None:
+        until = clock() + _SETTLE
+        while not seen() and clock() < until:
+            script.pause(0.02)
+
+    def usual(self, scenario: str = SCENARIO, tools: Optional[Dict[str, Tool]] = None) -> ClientRun:
+        """Return a start against a script that only answers, legally: what the client does when nothing is odd."""
+        if scenario not in self._usual:
+            self._usual[scenario] = self.run(self.script(tools), scenario)
+        return self._usual[scenario]
+
+    def look(self) -> str:
+        """Start the client once; return why it cannot be examined in this revision, or ""."""
+        run = self.usual()
+        opening = DISCOVER if self.revision.stateless else INITIALIZE
+        if self.revision.stateless:
+            good = any(each.is_request and each.method != INITIALIZE for each in run.heard)
+        else:
+            good = "notifications/initialized" in run.methods
+        if good:
+            return ""
+        last = run.words.splitlines()[-1:]
+        return "the client has sent %s, in the place of %s and more%s" % (
+            run.said(), opening, "; its last line: %s" % last[0] if last else "")
+
+    def needs(self, method: str, why: str = "") -> None:
+        """Raise `NotExamined` if the client does not send a method when nothing is odd."""
+        if method not in self.usual().methods:
+            raise NotExamined(why or "the client never sends %s" % method)
+
+    def declares(self, *names: str) -> Any:
+        """Return the value of a capability that the client declares. Raises `NotExamined` if it does not."""
+        found: Any = self.usual().script.declared
+        for name in names:
+            found = found.get(name) if isinstance(found, dict) else None
+        if found is None:
+            raise NotExamined("the client does not declare %s" % ".".join(names))
+        return found
+
+    def goes_on(self, run: ClientRun, what: str) -> Verdict:
+        """Return the verdict on a client that has to do, in spite of something, what it does without it."""
+        missing = [method for method in dict.fromkeys(self.usual().methods) if method not in run.methods]
+        missing = [method for method in missing if not method.startswith("notifications/")]
+        if not missing:
+            return KEPT
+        return Broken("%s: %s did not come any more" % (what, ", ".join(missing)))

@@ -1,0 +1,143 @@
+"""Ways to start the client under examination: a command, once for each start; or a person, by hand.
+
+A start is a function of an address and of entries for the environment; it returns a `Started`. A command is told where
+the server is as the official suite tells it: over HTTP the URL is its last argument, over stdio the command of the
+server, as one word. ``{server}`` in a word is replaced by that, ``{words}`` by the words of the server's command.
+
+===============================  ====================================================================================
+variable of the environment      value
+===============================  ====================================================================================
+MCP_EXAMINER_SCENE               the scene
+MCP_EXAMINER_REVISION            the revision that the server speaks
+MCP_EXAMINER_SERVER              the URL, or the command of the server
+MCP_CONFORMANCE_SCENARIO         the scenario of the official suite that does what the scene needs
+MCP_CONFORMANCE_PROTOCOL_VERSION the revision again
+MCP_CONFORMANCE_CONTEXT          a JSON object with ``name``, the scenario again
+===============================  ====================================================================================
+"""
+
+import os
+import shlex
+import sys
+import threading
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Union
+
+from ...jsontext import dumps
+from ...threads import start_thread
+from ...transports.lines.child import StdioChild
+from ...transports.lines.process import arguments
+from . import stub
+
+_KEPT_LINES = 20
+Start = Callable[[str, Dict[str, str]], "Started"]
+
+
+class Started:
+    """A client that was started; subclasses say how it ends."""
+
+    words = ""
+    """The last that it has written, for evidence."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it has ended; return False if it has not in time."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """End it."""
+        raise NotImplementedError
+
+
+def server_command(port: str) -> str:
+    """Return the command of the server that a client of stdio starts, as a shell takes it."""
+    return " ".join(map(shlex.quote, (sys.executable, os.path.abspath(stub.__file__), port)))
+
+
+def environment(scene: str, scenario: str, revision: str, server: str) -> Dict[str, str]:
+    """Return the entries for the environment of a client; see the module."""
+    return {
+        "MCP_EXAMINER_SCENE": scene, "MCP_EXAMINER_REVISION": revision, "MCP_EXAMINER_SERVER": server,
+        "MCP_CONFORMANCE_SCENARIO": scenario, "MCP_CONFORMANCE_PROTOCOL_VERSION": revision,
+        "MCP_CONFORMANCE_CONTEXT": dumps({"name": scenario})}
+
+
+class CommandStart:
+    """Starts a command; see the module."""
+
+    def __init__(self, command: Union[str, Sequence[str]], env: Optional[Mapping[str, str]] = None,
+                 cwd: "Union[str, os.PathLike[str], None]" = None) -> None:
+        self._words = arguments(command)
+        self._env, self._cwd = dict(env or {}), cwd
+
+    def __call__(self, server: str, env: Dict[str, str]) -> Started:
+        """Start it. Raises `ConnectFailed`."""
+        return _Command(completed(self._words, server), {**self._env, **env}, self._cwd)
+
+
+def completed(words: Sequence[str], server: str) -> List[str]:
+    """Return the words of a command that was told where the server is."""
+    found: List[str] = []
+    for word in words:
+        found += shlex.split(server) if word == "{words}" else [word.replace("{server}", server)]
+    return found if found != list(words) else [*found, server]
+
+
+class _Command(Started):
+    def __init__(self, words: List[str], env: Dict[str, str], cwd: Any) -> None:
+        self._child = StdioChild(words, env, True, cwd)
+        self._lines: Deque[str] = deque(maxlen=_KEPT_LINES)
+        self._child.on_noise = lambda line: self._lines.append(line.decode("utf-8", "replace"))
+        self._child.open()
+        self._ended = threading.Event()
+        start_thread("mcp-ref:examiner", self._read)
+
+    def _read(self) -> None:
+        while self._child.read() is not None:
+            pass
+        self._ended.set()
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        """Implement `Started.words`."""
+        return "\n".join([*self._lines, self._child.stderr_tail().decode("utf-8", "replace")]).strip()
+
+    def wait(self, seconds: float) -> bool:
+        """Implement `Started.wait`."""
+        return self._ended.wait(seconds)
+
+    def stop(self) -> None:
+        """Implement `Started.stop`."""
+        self._child.close()
+
+
+class ByHand:
+    """Has a person start the client, or have a host connect. ``show``: prints lines for that person.
+
+    A start is over when nothing has come for as long as `ClientStage` waits.
+    """
+
+    def __init__(self, show: Callable[[str], Any]) -> None:
+        self._show = show
+
+    def __call__(self, server: str, env: Dict[str, str]) -> Started:
+        """Say what to do."""
+        url = "://" in server
+        entry = {"url": server} if url else dict(zip(("command", "args"), (
+            shlex.split(server)[0], shlex.split(server)[1:])))
+        self._show("scene %s, revision %s: have the client connect to the server" % (
+            env["MCP_EXAMINER_SCENE"], env["MCP_EXAMINER_REVISION"]))
+        self._show(dumps({"mcpServers": {"examiner": entry}}))
+        return _Person()
+
+
+class _Person(Started):
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def wait(self, seconds: float) -> bool:
+        """Implement `Started.wait`."""
+        return self._stopped.wait(seconds)
+
+    def stop(self) -> None:
+        """Implement `Started.stop`."""
+        self._stopped.set()

@@ -1,0 +1,87 @@
+"""A client for `examine --client` that does everything that it can with a server: its last argument is where that is.
+
+    python3 -m mcp_ref examine --client "python3 tests/examiner/everything_client.py"
+
+It lists, calls, reads, gets, completes, subscribes; it answers what the server asks; it gives up a tool named `slow`.
+"""
+
+import os
+import pathlib
+import sys
+from typing import Any, Callable, Dict, List
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))  # so that it runs from a checkout
+
+from mcp_ref import Client, Limits, connect  # noqa: E402
+from mcp_ref.errors import McpError  # noqa: E402
+from mcp_ref.examiner.arguments import valid  # noqa: E402
+from mcp_ref.revisions import HANDSHAKE_REVISIONS  # noqa: E402
+
+PATIENT = Limits(request_timeout=20.0)
+SOON = 0.3
+"""The seconds after which the tool `slow` is given up."""
+
+
+def fill(params: Any, context: Any) -> Any:
+    """What the user does with a form: fills it in. A link is opened, later."""
+    schema = getattr(params, "requested_schema", None)
+    return True if schema is None else valid(schema.to_json() if hasattr(schema, "to_json") else schema) or True
+
+
+def answer(params: Any, context: Any) -> str:
+    """What the model says."""
+    return "Yes."
+
+
+OFFERS: Dict[str, Any] = {"elicitation": fill, "sampling": answer, "roots": [pathlib.Path(__file__).parent]}
+
+
+def tried(call: Callable[[], Any]) -> Any:
+    """Do something that the server may refuse."""
+    try:
+        return call()
+    except McpError as error:
+        print("refused: %s" % error, file=sys.stderr)
+        return None
+
+
+def call(client: Client, tool: Any) -> Any:
+    """Call a tool with arguments that its schema allows."""
+    arguments = valid(tool.input_schema)
+    timeout = SOON if tool.name == "slow" else PATIENT.request_timeout
+    return client.call_tool(tool.name, arguments or {}, timeout=timeout)
+
+
+def everything(client: Client) -> None:
+    """Do what can be done with a server."""
+    declared = client.server_capabilities
+    for tool in tried(lambda: list(client.tools())) or [] if "tools" in declared else []:
+        tried(lambda: call(client, tool))
+    if "resources" in declared:
+        for resource in tried(lambda: list(client.resources())) or []:
+            tried(lambda: client.read_resource(resource.uri))
+        tried(lambda: list(client.resource_templates()))
+    for prompt in tried(lambda: list(client.prompts())) or [] if "prompts" in declared else []:
+        tried(lambda: client.get_prompt(prompt.name, {each.name: "x" for each in prompt.arguments or ()}))
+        if "completions" in declared:
+            tried(lambda: client.complete(prompt.name, "code", "o"))
+
+
+def revisions(name: str) -> List[str]:
+    """What to speak where the server speaks this revision: where there is a handshake the older ones too."""
+    names = [revision.name for revision in HANDSHAKE_REVISIONS]
+    return names[:names.index(name) + 1] if name in names else [name]
+
+
+def run(server: str, revision: str, **options: Any) -> None:
+    """Connect, and do everything. Raises what `connect` raises."""
+    given: Dict[str, Any] = {**OFFERS, "limits": PATIENT, "era": "auto", "revisions": revisions(revision), **options}
+    with connect(server, **given) as client:
+        everything(client)
+
+
+if __name__ == "__main__":
+    try:
+        run(sys.argv[-1], os.environ["MCP_EXAMINER_REVISION"])
+    except McpError as error:
+        sys.exit("not connected: %s" % error)
