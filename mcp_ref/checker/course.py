@@ -140,12 +140,14 @@ def questions(message: Message) -> Tuple[str, ...]:
         if message.sender == SERVER:
             return (rules.ASKED,)
         return (rules.ANSWERED,) if stateless and _goes_on(message) else ()
+    if kind == observed.NOTIFICATION and "fresh" in message.notes:
+        return (rules.ASKED,)
     if kind not in (observed.RESULT, observed.ERROR):
         return ()
     if message.sender == CLIENT:
         return (rules.ANSWERED,)
     found: Tuple[str, ...] = ()
-    if stateless and message.result.get("resultType") == "input_required":
+    if "fresh" in message.notes or stateless and message.result.get("resultType") == "input_required":
         found = (rules.ASKED,)
     if stateless and message.request is not None and _goes_on(message.request):
         found += (rules.OUTCOME,)

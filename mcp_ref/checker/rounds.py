@@ -3,16 +3,17 @@
 Until 2025-11-25 a question is a request of the server. In 2026-07-28 questions lie in a result that wants input, under
 keys, and the answers in the next attempt of the client. `questions` and `answers` give both in one form. An attempt is
 tied to the result that it answers before the rules are asked about it: ``message.notes["round"]`` is its `Round`, and
-``message.notes["tied"]`` says by what: STATE, or KEYS.
+``message.notes["tied"]`` says by what: STATE, or KEYS. A task shows its questions each time that a client looks at it,
+and is answered by `tasks/update`: there a question counts where it is seen first.
 """
 
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..diagnostics.redaction import MASK
-from ..methods import NAMED
+from ..methods import GET_TASK, NAMED, TASK_NOTICE, UPDATE_TASK
 from ..wiretrace import CLIENT, SERVER
 from .bounds import Forgetful
-from .observed import REQUEST, RESULT, Message
+from .observed import NOTIFICATION, REQUEST, RESULT, Message
 from .rules import ANSWERED, MESSAGE, observe
 from .values import members
 
@@ -71,6 +72,13 @@ class Rounds:
 
     def __init__(self) -> None:
         self.about: "Forgetful[Target, List[Round]]" = Forgetful(_TARGETS)
+
+
+class TaskQuestions:
+    """The questions of tasks on a connection, by task and key, each with the message that had it first."""
+
+    def __init__(self) -> None:
+        self.seen: "Forgetful[Tuple[str, str], Tuple[Any, Message]]" = Forgetful(_TARGETS)
 
 
 class States:
@@ -141,6 +149,22 @@ def _open(message: Message, request: Message) -> None:
     known.about[made.target] = (same + [made])[-_SAME:]
 
 
+@observe(on=MESSAGE, method=(GET_TASK, TASK_NOTICE))
+def note_first(message: Message) -> None:
+    """Note the questions of a task that were not shown before."""
+    state = message.result if message.kind == RESULT else message.params
+    asked = message.request if message.kind == RESULT else message
+    id = asked.params.get("taskId") if asked is not None else None
+    if message.sender != SERVER or not isinstance(id, str) or id == MASK:
+        return
+    seen = message.connection.state(TaskQuestions).seen
+    fresh = [key for key in members(state.get("inputRequests")) if (id, key) not in seen]
+    for key in fresh:
+        seen[id, key] = (state["inputRequests"][key], message)
+    if fresh:
+        message.notes["fresh"] = fresh
+
+
 @observe(on=ANSWERED)
 def go_on(message: Message) -> None:
     """Note that a round was gone on with."""
@@ -157,11 +181,12 @@ def questions(message: Message, method: str) -> Iterator[Question]:
     if message.kind == REQUEST:
         if message.method == method:
             yield Question(method, message.params, "params", isinstance(message.data.get("params"), dict))
-    elif message.kind == RESULT and message.result.get("resultType") == INPUT_REQUIRED:
-        for key, value in members(message.result.get("inputRequests")).items():
-            if members(value).get("method") == method:
+    elif "fresh" in message.notes or message.kind == RESULT and message.result.get("resultType") == INPUT_REQUIRED:
+        holder, where = (message.params, "params") if message.kind == NOTIFICATION else (message.result, "result")
+        for key, value in members(holder.get("inputRequests")).items():
+            if members(value).get("method") == method and key in message.notes.get("fresh", (key,)):
                 params = value.get("params")
-                yield Question(method, members(params), "result.inputRequests.%s.params" % key[:40],
+                yield Question(method, members(params), "%s.inputRequests.%s.params" % (where, key[:40]),
                                isinstance(params, dict))
 
 
@@ -174,10 +199,20 @@ def answers(message: Message, method: str) -> Iterator[Answer]:
         if message.method == method and asked is not None and isinstance(message.data.get("result"), dict):
             yield Answer(Question(method, asked.params, "params", True), message.result, "result", asked)
         return
+    for key, value in responses(message).items() if message.kind == REQUEST else ():
+        question, source = _asked(message, key)
+        if source is not None and question.get("method") == method and isinstance(value, dict):
+            yield Answer(Question(method, members(question.get("params")), "", True), value,
+                         "params.inputResponses.%s" % key[:40], source)
+
+
+def _asked(message: Message, key: str) -> Tuple[Mapping[str, Any], Optional[Message]]:
+    """Return the question that an answer of a request has the key of, and the message that had it."""
+    if message.method == UPDATE_TASK:
+        known = message.connection.state(TaskQuestions).seen.get((str(message.params.get("taskId")), key))
+        return (members(known[0]), known[1]) if known is not None else (_NO_QUESTION, None)
     found = round_of(message)
-    if message.kind == REQUEST and found is not None:
-        for key, value in responses(message).items():
-            question = members(found.questions.get(key))
-            if question.get("method") == method and isinstance(value, dict):
-                yield Answer(Question(method, members(question.get("params")), "", True), value,
-                             "params.inputResponses.%s" % key[:40], found.result)
+    return (members(found.questions.get(key)), found.result) if found is not None else (_NO_QUESTION, None)
+
+
+_NO_QUESTION: Mapping[str, Any] = {}

@@ -1,6 +1,7 @@
 """Multi round-trip requests, subscriptions, elicitation and sampling: what a single scene of a rule does not show."""
 import pytest
 
+from mcp_ref.checker.pages.extensions.task_creation import scene
 from tests.checker.helpers import judged, roots, unsure
 
 FORM = '{"message": "m", "requestedSchema": {"type": "object", "properties": {"n": {"type": "string"}}}}'
@@ -273,3 +274,24 @@ UNSURE = {
 def test_what_was_not_recorded_is_not_guessed(id):
     assert unsure(UNSURE[id], id)
     assert id not in roots(UNSURE[id])
+
+
+ASK_BADLY = '{"method": "elicitation/create", "params": %s}' % LINK.replace("https://example.com/a", "here")
+OF_TASK = """
+    on stdio 2026-07-28 client={"elicitation": {"url": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+    %(created)s
+"""
+
+
+@pytest.mark.parametrize("shown", [
+    "C #%(n)d tasks/get {%%(id)s}\n"
+    "S #%(n)d {\"status\": \"input_required\", %%(task)s, \"inputRequests\": {%(asked)s}}",
+    "S notifications/tasks {\"_meta\": {\"io.modelcontextprotocol/subscriptionId\": 70}, "
+    "\"status\": \"input_required\", %%(task)s, \"inputRequests\": {%(asked)s}}",
+], ids=["looked at", "told"])
+def test_question_of_a_task_is_judged_once_though_it_is_shown_again(shown):
+    def said(number, *keys):
+        return shown % {"n": number, "asked": ", ".join('"%s": %s' % (key, ASK_BADLY) for key in keys)}
+
+    found = judged(scene("\n".join([OF_TASK, said(2, "a"), said(3, "a"), said(4, "a", "b")]))).findings
+    assert [each.where.split(".")[2] for each in found if each.rule.id == "elicit.url-valid"] == ["a", "b"]

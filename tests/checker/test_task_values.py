@@ -99,7 +99,7 @@ AT_FAULT = {
         "schema.result"),
     "an answer of another kind": (update('{"roots": []}'), "schema.task-answers"),
     "a content that the form does not allow": (
-        update('{"action": "accept", "content": {"name": 5}}'), "schema.task-forms"),
+        update('{"action": "accept", "content": {"name": 5}}'), "elicit.client-validates"),
     "an answer in an envelope": (update('{"result": %(answer)s}'), "schema.params"),
     "a task of a server that has no tasks": (KNOWN_SERVER + "%(created)s", "schema.task-extension"),
     "a look at such a server": (KNOWN_SERVER + look(2, "working"), "schema.task-extension"),

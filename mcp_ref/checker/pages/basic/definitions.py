@@ -33,7 +33,7 @@ def _row(id: str, level: str, revisions: str = "..") -> Requirement:
     return Requirement(id, level, "both", revisions, "schema.json", "")
 
 
-def _fault(decode: Callable[..., Any], value: Any, name: str, what: str) -> Optional[Broken]:
+def fault(decode: Callable[..., Any], value: Any, name: str, what: str) -> Optional[Broken]:
     """Return what of a value does not fit; None if nothing, or if what is there was masked."""
     try:
         decode(value, name)
@@ -95,12 +95,12 @@ def params(message: Message) -> Verdict:
     given = message.data.get("params", {})
     if message.revision.handshake or "progressToken" in message.meta or message.kind != REQUEST or (
             message.method in ADDED):
-        return _fault(found[0], given, "params", found[1]) or KEPT
+        return fault(found[0], given, "params", found[1]) or KEPT
     # Without a handshake client and capabilities are in each request, mostly the same: read once, by far the most of it
     good, told = message.session.state(Good).metas, repr(message.meta)  # 1 and true are equal, their texts are not
     if good.get(found[0]) == told:
-        return _fault(found[0], dict(given, _meta=Checked(message.meta)), "params", found[1]) or KEPT
-    verdict = _fault(found[0], given, "params", found[1]) or KEPT
+        return fault(found[0], dict(given, _meta=Checked(message.meta)), "params", found[1]) or KEPT
+    verdict = fault(found[0], given, "params", found[1]) or KEPT
     if verdict is KEPT and message.meta and len(told) <= _LONGEST:
         good[found[0]] = told
     return verdict
@@ -141,7 +141,7 @@ def result(message: Message) -> Verdict:
     found = _result_decoder(message, row, revision)
     if found is None:
         return None
-    return _fault(found[0], message.data.get("result"), "result", found[1]) or KEPT
+    return fault(found[0], message.data.get("result"), "result", found[1]) or KEPT
 
 
 @rule("schema.unknown-method", on=(REQUEST, NOTIFICATION), follows=_ANY, row=_row("schema.unknown-method", "SHOULD"),

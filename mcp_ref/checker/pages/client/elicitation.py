@@ -6,6 +6,7 @@ import re
 from typing import Any, List, Mapping, Tuple, Union
 
 from ....jsonschema import Validator
+from ....methods import UPDATE_TASK
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Forgetful
 from ...observed import ERROR, RESULT, Message
@@ -270,7 +271,7 @@ _SCHEMA = _FORM.replace('"string"}}', '"integer"}}, "required": ["n"]')
 
 
 @rule("elicit.client-validates", "elicit.both-validate", on=ANSWERED, party=CLIENT,
-      follows=("schema.params", "elicit.form-params"), scene="""
+      follows=("schema.params", "schema.task-answers", "elicit.form-params"), scene="""
     on stdio 2025-11-25 client={"elicitation": {}}
     S #7 elicitation/create """ + _SCHEMA + """
   + C #7 {"action": "accept", "content": {"n": 1}}
@@ -315,6 +316,8 @@ def checks(message: Message) -> Verdict:
         return _SEVERAL
     if message.kind == ERROR or not succeeded(message):
         return KEPT
+    if message.method == UPDATE_TASK:
+        return None  # it only says that the answers have come
     return Broken("the request succeeds with a content that the form does not allow", wrong[0].where)
 
 

@@ -5,15 +5,13 @@ extensions/tasks/tasks), and of who offers the extension.
 from datetime import timedelta
 from typing import Any, Dict, List, Mapping, Tuple, Union
 
-from ....methods import CALL_TOOL, ELICIT, TASK_NOTICE, TASK_STATUS, TASKS, UPDATE_TASK, lookup, result_class
+from ....methods import CALL_TOOL, EMBEDDED, TASK_NOTICE, TASK_STATUS, TASKS, UPDATE_TASK, lookup, result_class
 from ....requirements import Requirement
 from ....wiretrace import CLIENT, SERVER
 from ...observed import NOTIFICATION, REQUEST, RESULT, Message
-from ...rounds import Question
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import has_mask, instant, is_time, masked, members, short
 from ..basic.versioning import Era
-from ..client.elicitation import faults_of_content
 from ..tasks.known import AUGMENTED, REPORTING, reports
 from .task_creation import fits, scene
 from .task_state import METHODS, declared, is_created, state_of, task_of
@@ -158,24 +156,9 @@ def kinds(message: Message) -> Verdict:
     seen, revision = _answered(message), message.revision
     for key, question, answer in seen:
         row = lookup(str(question.get("method")), revision) if revision is not None else None
+        if row is not None and row.carrier != EMBEDDED:
+            continue  # the server may not ask that
         wrong = fits(result_class(row), answer, message) if row is not None and row.result is not None else ""
         if row is not None and wrong:
             found.append(Broken("%s (a result of %s)" % (wrong, row.name), "params.inputResponses.%s" % key[:40]))
-    return found[:4] or (KEPT if seen else None)
-
-
-@rule("schema.task-forms", on=REQUEST, method=UPDATE_TASK, follows=("schema.params", "schema.task-answers"),
-      row=_row("schema.task-forms", "SHOULD", "2026-07-28", "Task Update Requests"),
-      scene=scene(_WRONG_ANSWERS + """
-  - C #3 tasks/update {%(id)s, "inputResponses": {"a": {"action": "accept", "content": {"name": 5}}}}
-    S #3 {}
-"""))
-def forms(message: Message) -> Verdict:
-    """The content that a client sends for a form of a task fits the schema of the form."""
-    found: List[Union[str, Broken]] = []
-    seen = [each for each in _answered(message) if each[1].get("method") == ELICIT]
-    for key, question, answer in seen:
-        wrong = faults_of_content(message, Question(ELICIT, members(question.get("params")), "", True), answer)
-        if wrong:
-            found.append(Broken(wrong, "params.inputResponses.%s.content" % key[:40]))
     return found[:4] or (KEPT if seen else None)
