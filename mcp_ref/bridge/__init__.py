@@ -16,7 +16,8 @@ The reading order: `bridge` (the server; sessions and their end), `session` (wha
 session), `link` (the client of one server behind), `parked` (questions of a server with a handshake as rounds of a
 stateless client), `translation` (messages of one revision as those of another).
 
-What each side gets, where one has a handshake and the other is stateless (2026-07-28):
+A server of both eras is spoken to in the era of each client, so that nothing has to be translated. What each side gets,
+where one has a handshake and the other is stateless (2026-07-28):
 
 ====================  ======================================  ========================================================
 what                  stateless client, handshake behind      client with a handshake, stateless server behind
@@ -24,7 +25,7 @@ what                  stateless client, handshake behind      client with a hand
 opening               `server/discover` tells what the        `initialize` tells what the server's discovery told
                       server's `initialize` told
 lists, calls, pages   the same, members of the other          the same, members of the other revision left out;
-                      revision left out                       content that is older lacks is written as text
+                      revision left out                       content that the older lacks is written as text
 questions             a round of the request; see `parked`    a request to the client; all rounds of one call
 roots                 the same: no news of changes            the same: changes are not told
 progress              the same                                the same

@@ -77,7 +77,7 @@ class Bridge(Server):
     ``target``: the server behind, as for `mcp_ref.connect`: a command, an address, a `Server` of this process; or a
     function that returns a transport. None: `mount` the servers, several behind one. Each session has its own.
     The options from ``env`` to ``cafile`` say how it is started or reached, as for `mcp_ref.connect`; ``era`` which
-    revisions it is spoken to in.
+    revisions it is spoken to in (default: those of the client's era, if the server has any of them).
     The other options are those of `Server`; tools and the like are those of the servers behind, and none are registered
     here: `mount` a `Server` of your own. Serve it as any server: `run`, `run_http`, `listen`; and `close` it, or use
     it in a ``with`` statement: then all servers that it has started are ended.
@@ -116,7 +116,7 @@ class Bridge(Server):
             opening = _opening(target, limits, stderr, "server", dict(
                 env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, auth=auth_behind,
                 ssl_context=ssl_context, cafile=cafile))
-            self.behind.append(Behind("", _shown(target), opening, {}, era))
+            self.behind.append(Behind("", _shown(target), opening, era))
         self._lock = threading.Lock()
         """A lock that guards the next four, and is held for moments."""
         self._sessions: Dict[Hashable, BridgeSession] = {}
@@ -157,7 +157,7 @@ class Bridge(Server):
         opening = _opening(target, self.limits, stderr, prefix, dict(
             env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, auth=auth,
             ssl_context=ssl_context, cafile=cafile))
-        self.behind.append(Behind(prefix, _shown(target), opening, {}, era))
+        self.behind.append(Behind(prefix, _shown(target), opening, era))
 
     # Life
 

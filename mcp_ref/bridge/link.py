@@ -15,13 +15,13 @@ All other requests are answered in one step in either era.
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional
 
 from ..client.client import Client
 from ..client.owner import Options
 from ..errors import (
-    INVALID_PARAMS, METHOD_NOT_FOUND, CapabilityMissing, ConnectionLost, InputUnavailable, LocalProtocolError, McpError,
-    PeerError, RequestCancelled, RpcError,
+    INVALID_PARAMS, METHOD_NOT_FOUND, CapabilityMissing, ConnectionLost, HttpStatus, InputUnavailable,
+    LocalProtocolError, McpError, PeerError, PeerProtocolError, RequestCancelled, RpcError,
 )
 from ..messages.logs import LEVELS
 from ..methods import (
@@ -48,17 +48,23 @@ OFFICIAL = (TASKS, SKILLS)
 """The extensions whose methods have names without a prefix of their own, so that a bridge has to know them."""
 
 
-class Behind(NamedTuple):
-    """A server behind a bridge: what makes a transport to it, and the revisions that it was found to speak."""
+class Behind:
+    """A server behind a bridge: what makes a transport to it, and what was found out about it.
 
-    prefix: str
-    """The prefix of its names; "" for the only server, whose names are as they are."""
-    name: str
-    open: Callable[[int], Transport]
-    """A function that returns a transport, not opened yet, for the session of this number."""
-    eras: Dict[str, str]
-    era: Optional[str] = None
-    revisions: Optional[Sequence[str]] = None
+    ``prefix``: that of its names; "" for the only server, whose names are as they are. ``open(number)`` returns a
+    transport, not opened yet, for the session of this number. ``era``: as for `Client`; None: the era of each client,
+    if the server has that, for what is not translated loses nothing.
+    """
+
+    def __init__(self, prefix: str, name: str, open: Callable[[int], Transport], era: Optional[str] = None) -> None:
+        self.prefix = prefix
+        self.name = name
+        self.open = open
+        self.era = era
+        self.eras: Dict[str, str] = {}
+        """The revisions that it was found to speak, see `Client`."""
+        self.has_handshake = True
+        """False once it was found to have none."""
 
 
 class PassedOn(Extension):
@@ -88,13 +94,15 @@ class PassedOn(Extension):
 class ClientBehind(Client):
     """The client of one session to one server behind a bridge. What the server asks and tells goes to the link."""
 
-    def __init__(self, link: "Link", info: Mapping[str, Any], capabilities: "ClientCapabilities") -> None:
+    def __init__(
+        self, link: "Link", info: Mapping[str, Any], capabilities: "ClientCapabilities", era: Optional[str]
+    ) -> None:
         declared = capabilities.extensions or {}
         behind, bridge = link.behind, link.session.bridge
         super().__init__(
             str(info.get("name", "")), str(info.get("version", "")), title=info.get("title"),
             capabilities=capabilities, on_notification=link.heard, limits=bridge.limits, check_results=False,
-            tasks=False, eras=behind.eras, era=behind.era, revisions=behind.revisions,
+            tasks=False, eras=behind.eras, era=era,
             extensions=[PassedOn(name, settings=declared[name]) for name in OFFICIAL if name in declared])
         self._link = link
 
@@ -141,10 +149,23 @@ class Link:
         return self.client.revision
 
     def open(self, info: Mapping[str, Any], capabilities: "ClientCapabilities", number: int) -> None:
-        """Start or reach the server. Raises as `Client.open`."""
-        client = ClientBehind(self, info, capabilities)
-        self._client = client
+        """Start or reach the server, in the era of the client if it has that. Raises as `Client.open`."""
+        behind = self.behind
+        if behind.era is None and self.session.revision.handshake and behind.has_handshake:
+            try:
+                self._open("legacy", info, capabilities, number)
+                return
+            except (PeerError, PeerProtocolError, HttpStatus):
+                pass  # it answers, and not as a server with a handshake does: that of no era says why below
+        self._open(behind.era, info, capabilities, number)
+
+    def _open(
+        self, era: Optional[str], info: Mapping[str, Any], capabilities: "ClientCapabilities", number: int
+    ) -> None:
+        client = self._client = ClientBehind(self, info, capabilities, era)
         client.open(self.behind.open(number))
+        if self.session.revision.handshake:
+            self.behind.has_handshake = client.revision.handshake
         if self.session.revision.handshake and client.revision.stateless:
             self._listen(client)
 

@@ -1,7 +1,7 @@
 """The command line: run a server, use a server, see the wire, look things up.
 
     python3 -m mcp_ref run FILE                        serve the server in a Python file; --http HOST:PORT --workers N
-    python3 -m mcp_ref bridge SERVER                   serve it over another transport, in any revision; --http HOST:PORT
+    python3 -m mcp_ref bridge SERVER                   serve it over another transport or revision; --http HOST:PORT
     python3 -m mcp_ref info SERVER                     who it is, and what it can do
     python3 -m mcp_ref tools SERVER                    list tools; also: resources, prompts; --long for schemas
     python3 -m mcp_ref call SERVER NAME a=1 b=2        call a tool

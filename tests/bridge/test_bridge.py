@@ -1,5 +1,6 @@
 """The bridge: one walk through every pairing of revisions and of transports, and what belongs to sessions."""
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -505,3 +506,14 @@ def test_the_command_says_what_is_wrong(command):
         done = subprocess.run(words + more, cwd=command[3], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=PATIENCE)
         assert done.returncode == code and said in done.stderr.decode()
+
+
+def test_the_command_puts_all_servers_of_a_file_behind_one(command, tmp_path):
+    words = [sys.executable, "-m", "mcp_ref", "bridge"]
+    file = tmp_path / "mcp.json"
+    entry = {"command": command[0], "args": command[1:] + ["2025-06-18"]}
+    file.write_text(json.dumps({"mcpServers": {"One": entry, "two-b": entry, "off": dict(entry, disabled=True)}}))
+    with connect(words + [str(file)], cwd=command[3], stderr=False) as client:
+        assert [tool.name for tool in client.tools()] == ["one__pid", "one__die", "twob__pid", "twob__die"]
+        pids = [client.call_tool(name).structured_content for name in ("one__pid", "twob__pid", "one__pid")]
+        assert pids[0] == pids[2] != pids[1]

@@ -8,6 +8,7 @@
  - our host with five of those servers at once
  - our server below WSGI engines and in frameworks (`http_shells`), in several processes behind nginx (`http_scale`),
    and behind programs that carry one transport over another (`proxies`)
+ - our bridge between them: official clients before our server, ours before the reference servers (`bridged`)
  - clients that have to be let in, ours and theirs, with an authorization server that is not ours (`authorization`)
  - tasks: clients and servers of both generations (`task_walks`)
  - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
@@ -128,6 +129,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     """Every pairing by name; installs the peers."""
     import authorization
     import both_eras
+    import bridged
     import bundles
     import http_heads
     import http_scale
@@ -159,6 +161,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
             table["theirs-%s-%s" % (client, name)] = partial(theirs[client], script)
             table["theirs-%s-%s-http" % (client, name)] = partial(elsewhere, theirs[client], script)
     table.update({name: partial(walk, commands, serving, theirs["client-v1"]) for name, walk in proxies.WALKS.items()})
+    table.update(bridged.walks(theirs, our_client, commands, list(SERVERS)))
     table.update({name: partial(walk, commands) for name, walk in authorization.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in task_walks.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in porting.WALKS.items()})

@@ -6,6 +6,7 @@ import socket
 import time
 from typing import Callable, Dict, List, Optional, Tuple
 
+from bridging import bridged
 from elsewhere import guarded, shared
 from hostile import hostile
 from http_wire import end_of, parts_of
@@ -262,5 +263,6 @@ PHASES: Tuple[Tuple[str, int, Phase], ...] = (
     ("sessions in a shared store", 1000, shared),
     ("requests with tokens", 10_000, guarded),
     ("waiting handlers", 2000, waiting),
+    ("sessions with a bridge", 1000, bridged),
 )
 """What it is, how many at full scale, and the function."""

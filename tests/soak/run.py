@@ -29,8 +29,8 @@ use, however small): an idle session is some 60 of them. The process's memory is
 pages of which a little is in use."""
 
 
-COMPARED = ("threads", "descriptors", "connections", "body bytes", "held bytes", "sessions", "tasks", "all objects",
-            "blocks", "memory")
+COMPARED = ("threads", "children", "descriptors", "connections", "body bytes", "held bytes", "sessions", "tasks",
+            "all objects", "blocks", "memory")
 
 
 def compared(start: Dict[str, Any], end: Dict[str, Any]) -> List[str]:

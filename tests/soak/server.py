@@ -20,6 +20,7 @@ from tokens import AUDIENCE, ISSUER, SECRET
 from mcp_ref import Context, Limits, Server
 from mcp_ref import threads
 from mcp_ref.auth import JwtVerifier, ResourceServer
+from mcp_ref.bridge import Bridge
 from mcp_ref.errors import Busy
 from mcp_ref.server import SqliteStore, Tasks
 from mcp_ref.server.tasks import engine
@@ -116,6 +117,23 @@ def item(number: int) -> str:
     return "item %d" % number
 
 
+CHILD = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    reply = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] == "initialize":
+        reply["result"] = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                           "serverInfo": {"name": "child", "version": "1"}}
+    else:
+        reply["result"] = {"content": [{"type": "text", "text": message["params"]["arguments"]["text"]}]}
+    print(json.dumps(reply), flush=True)
+"""
+"""A server that starts quickly, of which each session with the bridge has one."""
+
+
 def given_back() -> None:
     """Have the C library's allocator give back what it keeps for later, where it can be asked to."""
     try:
@@ -123,6 +141,20 @@ def given_back() -> None:
     except (OSError, AttributeError, TypeError):
         return
     trim(0)
+
+
+def children() -> int:
+    """How many child processes there are, ended but unreaped ones among them."""
+    with open("/proc/self/task/%d/children" % os.getpid(), encoding="ascii") as found:
+        count = len(found.read().split())
+    for thread in os.listdir("/proc/self/task"):
+        if thread != str(os.getpid()):
+            try:
+                with open("/proc/self/task/%s/children" % thread, encoding="ascii") as found:
+                    count += len(found.read().split())
+            except OSError:
+                pass  # the thread has ended
+    return count
 
 
 def held(listeners: Dict[str, Any], store: SqliteStore) -> Dict[str, Any]:
@@ -142,6 +174,7 @@ def held(listeners: Dict[str, Any], store: SqliteStore) -> Dict[str, Any]:
         "addresses": {name: listener.address for name, listener in listeners.items()},
         "threads": threading.active_count(),
         "names": sorted(thread.name for thread in threading.enumerate()),
+        "children": children(),
         "descriptors": len(os.listdir("/proc/self/fd")),
         "connections": sum(http.connections for http in https),
         "body bytes": sum(http.body_bytes for http in https),
@@ -168,6 +201,8 @@ def main() -> None:
         options: Dict[str, Dict[str, Any]] = {
             "main": {}, "one": {"sessions": stores[0]}, "two": {"sessions": stores[1]}, "guarded": {"auth": guard}}
         listeners = {name: stack.enter_context(server.listen(where, **options[name])) for name in options}
+        bridge = stack.enter_context(Bridge([sys.executable, "-S", "-c", CHILD], era="legacy", limits=LIMITS))
+        listeners["bridged"] = stack.enter_context(bridge.listen(where))
         listeners["patient"] = stack.enter_context(patient.listen(where))
         for store in stores:
             stack.callback(store.close)

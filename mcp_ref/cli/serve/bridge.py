@@ -1,15 +1,20 @@
 """The command `bridge`, which serves a server over another transport, and in other revisions, than it has."""
 
 import argparse
-from typing import Any
+import re
+from copy import copy
+from typing import TYPE_CHECKING, Any, Dict
 
 from ...limits import DEFAULT
 from ..command import Command, Commands
 from ..output import DONE, UsageError
 from ..tracing import trace_to
-from ..use.connecting import take_entry, target_arguments, target_options
+from ..use.connecting import entries_of, take_entry, target_arguments, target_options
 from .guarding import declare, listener_options, told
 from .run import serve_http, serve_socket, serve_stdio
+
+if TYPE_CHECKING:
+    from ...bridge import Bridge
 
 _EXAMPLES = """
 examples:
@@ -19,6 +24,8 @@ examples:
       python3 -m mcp_ref bridge https://mcp.example.com/mcp --token-env EXAMPLE_TOKEN
   a server of HTTP+SSE, for clients of Streamable HTTP, who show a secret:
       python3 -m mcp_ref bridge --http 0.0.0.0:8000 --front-token-env SECRET http://127.0.0.1:9000/sse
+  all servers of a host's file behind one, their names kept apart:
+      python3 -m mcp_ref bridge --http 127.0.0.1:8000 mcp.json
 
 Clients of any revision reach a server of any other. Each session has a server of its own, which ends with it. Clients
 over HTTP are served at /mcp, and those of HTTP+SSE at /sse. The standard error of a child is shown, each line after the
@@ -29,19 +36,12 @@ The exit code is 3 if the server of the only session, over stdio, could not be s
 
 
 def _bridge(options: Any) -> int:
-    from ...bridge import Bridge
-    from ...client.connecting import is_command
-
     if options.http and options.listen:
         raise UsageError("--http and --listen are two ways to serve: use one of them")
     guard = listener_options(told(options, both_sides=True))
-    limits = take_entry(options, DEFAULT)
-    arguments = target_arguments(options)
-    arguments["auth_behind"] = arguments.pop("auth", None)
-    if is_command(options.server):
-        _find_program(options)
+    entries = entries_of(options.server)
     try:
-        bridge = Bridge(options.server, era=options.revision or options.era, limits=limits, **arguments)
+        bridge = _several(options, entries) if entries else _one(options)
     except ValueError as error:
         raise UsageError(str(error)) from None
     trace = trace_to(options.trace)
@@ -55,6 +55,35 @@ def _bridge(options: Any) -> int:
             if bridge.failure is not None:
                 raise bridge.failure
     return DONE
+
+
+def _one(options: Any) -> "Bridge":
+    from ...bridge import Bridge
+
+    limits = take_entry(options, DEFAULT)
+    arguments = _arguments(options)
+    return Bridge(options.server, auth_behind=arguments.pop("auth", None), limits=limits, **arguments)
+
+
+def _several(options: Any, entries: Dict[str, str]) -> "Bridge":
+    """Mount each entry of a host's file under its name, without what no prefix can have."""
+    from ...bridge import Bridge
+
+    bridge = Bridge()
+    for name, server in entries.items():
+        each = copy(options)
+        each.server = server
+        take_entry(each, DEFAULT)
+        bridge.mount(re.sub("[^a-z0-9]", "", name.lower()), each.server, **_arguments(each))
+    return bridge
+
+
+def _arguments(options: Any) -> Dict[str, Any]:
+    from ...client.connecting import is_command
+
+    if is_command(options.server):
+        _find_program(options)
+    return dict(target_arguments(options), era=options.revision or options.era)
 
 
 def _find_program(options: Any) -> None:

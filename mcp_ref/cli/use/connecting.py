@@ -183,6 +183,24 @@ def entry_named(server: Any) -> "Optional[Tuple[Configuration, str]]":
     return file, name
 
 
+def entries_of(server: Any) -> Dict[str, str]:
+    """Return the entries of a host's file of several servers that stands without a name, name -> SERVER; {} for
+    anything else. Disabled ones are left out."""
+    found = _ENTRY.fullmatch(server) if isinstance(server, str) and "://" not in server else None
+    path = "" if found is None or found.group(2) else os.path.expanduser(found.group(1))
+    if not os.path.isfile(path):
+        return {}
+    from ...host.configuration import Configuration
+    from ...host.dialects import is_off
+
+    try:
+        file = Configuration.load(path)
+        names = [name for name in file.servers if not is_off(file.where(name), file.servers[name])]
+    except (OSError, ValueError):
+        return {}  # `entry_named` says what is wrong
+    return {name: "%s:%s" % (path, name) for name in names} if len(file.servers) > 1 else {}
+
+
 def take_entry(options: Any, limits: Limits) -> Limits:
     """Put what the entry that SERVER stands for says in the place of the options that say the same; return the limits
     with its time to connect. Options that are given go before. Raises `UsageError`."""
