@@ -3,9 +3,12 @@ PYTHON ?= python3
 TOOL = $(PYTHON) tests/tools
 SPEC ?= ../shared/spec
 
-.PHONY: help demo test matrix check conformance interop hosts page-test foreign bench soak stress fuzz pyz bundled wheel spec
+.PHONY: help selfcheck demo test matrix check conformance interop hosts page-test foreign bench soak stress fuzz pyz bundled
+.PHONY: wheel spec
 help:    ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
+selfcheck: ## check what works on this system, and print a report to send (any python3, nothing installed)
+	@$(PYTHON) -m mcp_ref selfcheck $(ARGS)
 demo:    ## run a small server and a client, and print the wire (any python3, nothing installed)
 	@$(PYTHON) -m mcp_ref demo $(ARGS)
 test:    ## run the test suite, in a virtual environment with pytest

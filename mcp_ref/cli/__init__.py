@@ -22,6 +22,7 @@
     python3 -m mcp_ref ladder FILE                     draw a recorded session, with what breaks a rule at its message
     python3 -m mcp_ref replay FILE --as-server         answer a client from a recording; --as-client: ask a server again
     python3 -m mcp_ref trace-diff A B                  what differs between two recordings, by meaning
+    python3 -m mcp_ref selfcheck                       what works on this system, as a report to send
     python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
     python3 -m mcp_ref bundle FILE -o one.py           make one file of a source file and what it needs of this package
     python3 -m mcp_ref vendor FOLDER                   copy this package into a program; --update merges a newer version
@@ -76,6 +77,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "ladder": (".judge.ladder", "draw a recorded session, with what breaks a rule at its message"),
     "replay": (".judge.replay", "play a recording again: answer a client, or ask a server the same and compare"),
     "trace-diff": (".judge.replay", "tell what differs between two recordings, by meaning"),
+    "selfcheck": (".selfcheck", "check what works on this system, and print a report to send"),
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
     "bundle": (".copying.bundle", "make one file of a program of one source file and what it needs of this package"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),
