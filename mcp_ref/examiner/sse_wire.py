@@ -151,7 +151,8 @@ class Sse(Heard):
             scope.gone = scope.gone or not reply.complete
             self._pool.finish(reply, scope)
         response = found if isinstance(found, dict) and ("result" in found or "error" in found) else None
-        return Reaction(response, "" if response else "the POST was not taken", reply.status, pairs)
+        why = "the message was taken" if reply.status // 100 == 2 else "the message was not taken"
+        return Reaction(response, "" if response else why, reply.status, pairs)
 
     def close(self) -> None:
         """End the stream, and the session with it."""

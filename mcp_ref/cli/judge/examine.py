@@ -202,7 +202,7 @@ def _list(options: Any) -> int:
                    "needs": row.needs or None, "text": row.text} for row in rows])
         return DONE
     for row in rows:
-        say("%-26s %-9s %s" % (row.name, "/".join(row.wires), row.text))
+        say("%-26s %-12s %s" % (row.name, "/".join(row.wires), row.text))
     return DONE
 
 

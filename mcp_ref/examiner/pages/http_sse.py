@@ -3,6 +3,7 @@
 from typing import List
 
 from ...methods import PING
+from ...revisions import REVISIONS
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
 from ..sse_wire import Sse
 from ..stage import SceneStage
@@ -48,12 +49,12 @@ def posted_message(stage: SceneStage) -> Said:
                     ", but by the POST" if taken.message is not None else ""))}
 
 
-@scene("foreign-origin-sse", "http.origin-validate", wires="sse")
+@scene("foreign-origin-sse", "http.origin-validate", wires="sse", only=lambda revision: revision is REVISIONS[0])
 def foreign_origin_sse(stage: SceneStage) -> Said:
     """A message with the origin of another site is not taken.
 
-    Reading: the page gives no status; a server that is meant for pages of all sites has broken nothing, and only one of
-    this machine is in danger.
+    Reading: the page gives no status. A server on another machine may be meant for the pages of all sites. Later
+    revisions say it of their own transport.
     """
     talk = stage.talk
     wire = stream_of(talk)
