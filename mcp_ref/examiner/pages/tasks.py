@@ -5,7 +5,7 @@ knows which task it has asked for, and what the same call gives without one.
 """
 
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ...errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from ...jsontext import dumps
@@ -59,6 +59,24 @@ def _task(answer: Reaction) -> Dict[str, Any]:
     if not isinstance(found, dict) or not isinstance(found.get("taskId"), str):
         raise NotExamined("no task was created: %s" % answer)
     return found
+
+
+def _begun(talk: Talk, tools: List[Tool], tokens: bool = False) -> Iterator[Tuple[Tool, str]]:
+    """Call tools as tasks, and yield each with the id of its task. Raises `NotExamined` if none gets one.
+
+    ``tokens``: ask for progress, too.
+    """
+    created, why = 0, ""
+    for number, tool in enumerate(tools):
+        answer = begin(talk, tool, {"progressToken": "examiner-task-%d" % number} if tokens else None)
+        task = (answer.result or {}).get("task")
+        if isinstance(task, dict) and isinstance(task.get("taskId"), str):
+            created += 1
+            yield tool, task["taskId"]
+        else:
+            why = str(answer)
+    if not created:
+        raise NotExamined("no task was created: %s" % why)
 
 
 def ended(talk: Talk, id: str, patience: float, interval: str = "pollInterval",
@@ -139,8 +157,7 @@ def task_result(stage: SceneStage) -> Said:
     """`tasks/result` waits until the task has ended, and gives what the call gives without a task."""
     talk = stage.talk
     exact, failed, waited = [], [], []  # type: List[Verdict], List[Verdict], List[Verdict]
-    for tool in _tools(stage, "optional", "required"):
-        id = _task(begin(talk, tool))["taskId"]
+    for tool, id in _begun(talk, _tools(stage, "optional", "required")):
         got = talk.request(TASK_RESULT, {"taskId": id})
         state = talk.request(GET_TASK, {"taskId": id}).result or {}
         if got.message is None:
@@ -199,8 +216,7 @@ def task_cancel(stage: SceneStage) -> Said:
         raise NotExamined("the server does not declare tasks.cancel")
     found: Dict[str, List[Verdict]] = {
         "tasks.cancel-terminal-error": [], "tasks.cancel-transition": [], "tasks.cancel-final": []}
-    for tool in tools:
-        id = _task(begin(talk, tool))["taskId"]
+    for _, id in _begun(talk, tools):
         answer = talk.request(CANCEL_TASK, {"taskId": id})
         if answer.result is None:
             if ended(talk, id, stage.patience) is not None:
@@ -288,8 +304,7 @@ def task_ignored(stage: SceneStage) -> Said:
 def task_progress(stage: SceneStage) -> Said:
     """Tasks are begun with a token for progress, and looked at until they have ended."""
     talk = stage.talk
-    for number, tool in enumerate(_tools(stage, "optional", "required")):
-        id = _task(begin(talk, tool, {"progressToken": "examiner-task-%d" % number}))["taskId"]
+    for _, id in _begun(talk, _tools(stage, "optional", "required"), tokens=True):
         ended(talk, id, stage.patience)
         talk.request(TASK_RESULT, {"taskId": id})
     return None
@@ -317,8 +332,7 @@ def task_input(stage: SceneStage) -> Said:
     tools = _tools(stage, "optional", "required")
     with stage.fresh(declared={"elicitation": {"form": {}}}) as talk:
         talk.results[ELICIT] = {"action": "decline"}
-        for tool in tools:
-            id = _task(begin(talk, tool))["taskId"]
+        for _, id in _begun(talk, tools):
             ended(talk, id, min(1.0, stage.patience), wanted=(*TERMINAL, "input_required"))
             talk.request(TASK_RESULT, {"taskId": id})
             talk.request(GET_TASK, {"taskId": id})
