@@ -24,6 +24,7 @@ module           what it has
 `stage`          what a scene is given: conversations, and what the server offers
 `pages`          the scenes
 `causes`         faults, and which of them have one cause
+`hostile`        malformed, random and too much input, if it is asked for
 `examination`    all scenes in all revisions, and what came of each requirement
 `report`         the report, for people and for programs
 ===============  ===================================================================================================

@@ -5,10 +5,11 @@ verdict for each requirement (`Chapter`). What a scene sends is illegal where it
 count. Clients are examined by `mcp_ref.examiner.clients.examination`.
 """
 
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional
 
 from ..checker import Checker
 from ..checker.findings import Finding
+from ..deadline import clock
 from ..errors import McpError
 from ..requirements import Requirement, requirements
 from ..revisions import REVISIONS, Revision
@@ -19,6 +20,9 @@ from .causes import ENDED, ServerFault, short, united
 from .scenes import PIPE, SSE, WEB, Broken, CannotTell, Kept, NotExamined, Said, Scene, Verdict, load
 from .stage import SceneStage
 from .talk import NotSpoken, Wire
+
+if TYPE_CHECKING:
+    from .hostile.told import HostileReport
 
 KEPT, BROKEN, WARNED, UNSURE, NOT_EXAMINED = "kept", "broken", "warned", "cannot tell", "not examined"
 STATES = (BROKEN, WARNED, KEPT, UNSURE, NOT_EXAMINED)
@@ -215,7 +219,7 @@ class Examination:
         held = None
         if event.kind == HEADER:
             self._header = event
-        else:
+        elif self._chapter is not None:
             held = self._held.setdefault(event.connection, [])
         if held is not None:
             held.append(event)
@@ -244,6 +248,36 @@ class Examination:
         finally:
             wires.close()
         return self.chapters
+
+    def attack(self, seed: int, only: Mapping[str, FrozenSet[int]], seconds: float) -> "HostileReport":
+        """Send hostile input: in the newest revision with a handshake, and in the newest without, that is spoken.
+
+        ``only``: attacks, and the numbers of their inputs; empty: all. ``seconds``: for all. Nothing of it is judged by
+        the checker. Raises `NotSpoken`, or `McpError` if the server cannot be reached.
+        """
+        from .hostile.told import HostileReport
+        from .hostile.trial import Trial
+
+        self._chapter = None
+        refused = {chapter.revision for chapter in self.chapters if chapter.refused}
+        spoken = [each for each in reversed(self._revisions) if each not in refused]
+        trials: List[Trial] = []
+        wires, why, until = WiresAhead(lambda: self._make(self.trace)), None, clock() + seconds
+        try:
+            for number, revision in enumerate(spoken):
+                if all(trial.revision.stateless != revision.stateless for trial in trials):
+                    share = (until - clock()) / len({each.stateless for each in spoken[number:]})
+                    trial = Trial(wires.take, revision, self._allowed, self._patience, seed, only, share, self._tell)
+                    try:
+                        trial.run()
+                        trials.append(trial)
+                    except NotSpoken as error:
+                        why = error
+        finally:
+            wires.close()
+        if not trials:
+            raise why or NotSpoken("no revision is spoken")
+        return HostileReport(seed, trials)
 
     def _examine(self, chapter: Chapter, stage: SceneStage) -> None:
         self._tell("%s: opening" % chapter.revision)

@@ -15,7 +15,7 @@ badge     ``{"schemaVersion", "label", "message", "color"}``, as the makers of b
 """
 
 from textwrap import wrap
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from xml.etree import ElementTree
 
 from ..jsontext import dumps
@@ -24,7 +24,11 @@ from ..wiretrace import CLIENT, SERVER
 from ..wiretrace.text import plain, shorten
 from .causes import ServerFault, like
 from .examination import BROKEN, KEPT, NOT_EXAMINED, STATES, UNSURE, WARNED, Chapter
+from .hostile import FRAGILE
 from .scenes import load
+
+if TYPE_CHECKING:
+    from .hostile.told import HostileReport
 
 WIDTH = 100
 _MOST = 3
@@ -66,10 +70,13 @@ class FaultGroup(NamedTuple):
 
 class ExaminationReport:
     """The result of an examination of a server or a client, which ``server`` names. ``baseline``: the keys of faults
-    that were known before."""
+    that were known before. ``hostile``: what came of hostile input, if it was sent.
+    """
 
-    def __init__(self, chapters: List[Chapter], server: str = "", baseline: Optional[List[str]] = None) -> None:
+    def __init__(self, chapters: List[Chapter], server: str = "", baseline: Optional[List[str]] = None,
+                 hostile: "Optional[HostileReport]" = None) -> None:
         self.chapters = chapters
+        self.hostile = hostile
         self.server = server
         self.party = chapters[0].party if chapters else SERVER
         self._baseline = frozenset(baseline or ())
@@ -102,11 +109,14 @@ class ExaminationReport:
     @property
     def examined(self) -> bool:
         """True if at least one revision was."""
-        return any(not chapter.refused for chapter in self.chapters)
+        return self.hostile is not None or any(not chapter.refused for chapter in self.chapters)
 
     def failed(self, level: str = BROKEN) -> bool:
-        """Return True if there is a fault at or above a level (broken, warned) that the baseline does not have."""
-        return any(not group.known and (group.level == BROKEN or level == WARNED) for group in self.groups)
+        """Return True if there is a fault at or above a level (broken, warned, fragile) that the baseline does not
+        have."""
+        if level == FRAGILE and self.hostile is not None and self.hostile.groups:
+            return True
+        return any(not group.known and (group.level == BROKEN or level != BROKEN) for group in self.groups)
 
     def gone(self) -> List[str]:
         """Return the keys of the baseline that were not found again."""
@@ -128,8 +138,10 @@ class ExaminationReport:
         if not self.examined:
             found = ["%sno revision is spoken%s" % (name, "" if self.party == CLIENT else (
                 "; python3 -m mcp_ref doctor SERVER looks for the cause"))]
-        found += ["", "requirements, by what came of them (a fault may break several, and one may be broken twice):"]
-        found += ["%-12s%s" % ("revision", "".join("%14s" % state for state in STATES))]
+        if self.chapters:
+            found += ["", "requirements, by what came of them (a fault may break several, and one may be broken "
+                      "twice):"]
+            found += ["%-12s%s" % ("revision", "".join("%14s" % state for state in STATES))]
         for chapter in self.chapters:
             name = chapter.revision.name
             if chapter.refused:
@@ -140,6 +152,8 @@ class ExaminationReport:
             found.append("%-12s%s" % (name, "".join("%14d" % counts[state] for state in STATES)))
         for group in self.groups:
             found += ["", *_block(group, self.party)]
+        if self.hostile is not None:
+            found += self.hostile.lines(WIDTH)
         found += self._unplayed()
         if self.groups:
             found += ["", "again: examine %s --only SCENE; more: explain RULE; the messages: --trace=FILE" % (
@@ -227,7 +241,7 @@ def as_json(report: ExaminationReport) -> Dict[str, Any]:
                     "revisions": group.revisions,
                     "citation": group.requirement.citation, "url": group.requirement.url or None,
                     "known": group.known, "also": group.also, "keys": group.keys} for group in report.groups],
-        "gone": report.gone(),
+        "gone": report.gone(), "hostile": None if report.hostile is None else report.hostile.as_json(),
     }
 
 
@@ -248,7 +262,20 @@ def as_junit(report: ExaminationReport) -> str:
                 ElementTree.SubElement(case, "skipped", message=_xml("%s: %s" % (row.state, row.said)))
             elif row.state == WARNED:
                 ElementTree.SubElement(case, "system-out").text = _xml("warned: " + row.said)
+    if report.hostile is not None:
+        _add_hostile(root, report.hostile)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _add_hostile(root: ElementTree.Element, hostile: "HostileReport") -> None:
+    """Add a suite with a case for each attack; what is fragile is told, and no failure."""
+    suite = ElementTree.SubElement(root, "testsuite", name="hostile, seed %d" % hostile.seed, failures="0", skipped="0",
+                                   tests=str(len(hostile.results)))
+    for result in hostile.results:
+        case = ElementTree.SubElement(suite, "testcase", classname=result.revision.name, name=result.name)
+        if result.weaknesses:
+            ElementTree.SubElement(case, "system-out").text = _xml("\n".join(
+                "%s %d: %s: %s" % (FRAGILE, each.number, each.kind, each.evidence) for each in result.weaknesses))
 
 
 def _xml(text: str) -> str:
@@ -260,17 +287,25 @@ def _xml(text: str) -> str:
 def as_sarif(report: ExaminationReport) -> str:
     """Return the faults as a document of SARIF 2.1.0."""
     rules = {group.id: group.requirement for group in report.groups}
+    weak = [] if report.hostile is None else report.hostile.groups
+    place = [{"logicalLocations": [{"fullyQualifiedName": report.server or report.party}]}]
     return dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [{
         "tool": {"driver": {"name": "mcp_ref examine", "rules": [
             {"id": id, "shortDescription": {"text": "%s %s" % (row.level, row.citation)},
-             **({"helpUri": row.url} if row.url else {})} for id, row in rules.items()]}},
+             **({"helpUri": row.url} if row.url else {})} for id, row in rules.items()] + [
+            {"id": id, "shortDescription": {"text": "hostile input, no violation"}}
+            for id in dict.fromkeys(group.attack for group in weak)]}},
         "results": [{
             "ruleId": group.id, "level": "error" if group.level == BROKEN else "warning",
             "message": {"text": ": ".join(filter(None, (group.where, group.evidence)))},
             "partialFingerprints": {"mcp_ref/key": group.key},
             "properties": {"revisions": group.revisions, report.party: report.server},
-            "locations": [{"logicalLocations": [{"fullyQualifiedName": report.server or report.party}]}],
-        } for group in report.groups]}]}) + "\n"
+            "locations": place,
+        } for group in report.groups] + [{
+            "ruleId": group.attack, "level": "note", "locations": place,
+            "message": {"text": "%s: %s" % (group.what, group.found[0][1].evidence)},
+            "partialFingerprints": {"mcp_ref/key": "%s:%s" % (group.attack, group.kind)},
+        } for group in weak]}]}) + "\n"
 
 
 def as_badge(report: ExaminationReport) -> str:

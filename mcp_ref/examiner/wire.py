@@ -131,6 +131,11 @@ class Heard:
         self.oblige: Callable[[Dict[str, Any]], Any] = lambda request: self.send(answer_to(request, self.results))
         """Is called with each request of the server, on the thread that reads; it answers it."""
 
+    @property
+    def pid(self) -> Optional[int]:
+        """The process id of the server, if it is a process that was started here."""
+        return None
+
     def send(self, value: Any, fields: Fields = ()) -> Optional[Reaction]:
         """Send a message; return None, or the reason why it was not taken. ``fields``: those of HTTP."""
         raise NotImplementedError
@@ -176,7 +181,7 @@ class Pipe(Heard):
 
     @property
     def pid(self) -> Optional[int]:
-        """The process id of the server, if it is a process that was started here."""
+        """See `Heard.pid`."""
         return getattr(self.child, "pid", None)
 
     def open(self) -> None:
@@ -229,7 +234,8 @@ class Web:
     def __init__(self, url: str, trace: Trace, fields: Fields = (), cafile: Optional[str] = None) -> None:
         self.where = server_url(url)
         self.fields = tuple(fields)
-        self._pool = ConnectionPool(Connector(self.where, DEFAULT.connect_timeout, cafile=cafile), 1.0)
+        self.connector = Connector(self.where, DEFAULT.connect_timeout, cafile=cafile)
+        self._pool = ConnectionPool(self.connector, 1.0)
         self.trace = HttpTrace(trace, None, "streamable-http")
         self.oblige: Callable[[Dict[str, Any]], None] = lambda request: None
         """Called with each request of the server that comes by a stream."""

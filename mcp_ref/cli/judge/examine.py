@@ -8,17 +8,20 @@ import argparse
 import json
 import sys
 from functools import partial
-from typing import Any, Callable, List, Optional, Sequence
+from random import randrange
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
 
 from ...checker.rules import load as load_rules
 from ...examiner import wire_to
 from ...examiner.clients.examination import WAYS, ClientExamination
 from ...examiner.clients.starts import ByHand, CommandStart
 from ...examiner.examination import BROKEN, PATIENCE, WARNED, Examination
+from ...examiner.hostile import ATTACKS, FRAGILE
+from ...examiner.hostile import SECONDS as HOSTILE_SECONDS
 from ...examiner.report import FORM, FORMS, ExaminationReport
 from ...examiner.scenes import load
 from ...examiner.stage import ALL
-from ...examiner.talk import Wire
+from ...examiner.talk import NotSpoken, Wire
 from ...limits import DEFAULT
 from ...options import closest
 from ...requirements import requirements
@@ -38,6 +41,7 @@ examples:
   examine "python3 server.py" --only unknown-tool  one scene again; with an id, the faults against one requirement
   examine "python3 server.py" --json --out known.json
   examine "python3 server.py" --baseline known.json   only faults that are new
+  examine "python3 server.py" --hostile            malformed, random and too much input, too: about a minute more
 
 Tools are called only if their annotations have readOnlyHint, or if they are allowed.
 
@@ -49,6 +53,8 @@ a client (SERVER is then the command that starts it, once for each scene):
 The environment tells a client the rest: MCP_EXAMINER_SCENE, MCP_EXAMINER_REVISION, MCP_EXAMINER_SERVER; and what the
 official suite has: MCP_CONFORMANCE_SCENARIO, MCP_CONFORMANCE_PROTOCOL_VERSION, MCP_CONFORMANCE_CONTEXT. A client for
 that suite can be examined as it is.
+
+Hostile input is sent only with --hostile. What it finds is called fragile, and is no violation.
 
 Exit codes: 0: no fault at or above --level. 1: there is one. 2: wrong usage. 3: the server could not be reached, or
 speaks no revision."""
@@ -69,13 +75,20 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", action="append", default=[], metavar="ID",
                         help="play only this scene; or, with the id of a requirement or of a fault, tell only of "
                              "faults against that; may be repeated")
+    parser.add_argument("--hostile", action="store_true",
+                        help="send hostile input, too; --only hostile-NAME, or hostile-NAME:NUMBER, sends only that")
+    parser.add_argument("--seed", type=int, metavar="N",
+                        help="the seed of the random changes in hostile input; the report says the one that was used")
+    parser.add_argument("--hostile-seconds", type=float, default=HOSTILE_SECONDS, metavar="SECONDS",
+                        help="the time for hostile input (default: %g)" % HOSTILE_SECONDS)
     parser.add_argument("--timeout", type=float, default=PATIENCE, metavar="SECONDS",
                         help="the time to wait for one answer (default: %g)" % PATIENCE)
     parser.add_argument("--format", choices=sorted(FORMS), default="text", help="the form of the report (text)")
     parser.add_argument("--whole", action="store_true",
                         help="list what was not examined, or cannot be told, with the reasons")
-    parser.add_argument("--level", choices=(BROKEN, WARNED), default=BROKEN,
-                        help="the least that makes the exit code 1: broken (a MUST, the default) or warned")
+    parser.add_argument("--level", choices=(BROKEN, WARNED, FRAGILE), default=BROKEN,
+                        help="the least that makes the exit code 1: broken (a MUST, the default), warned, or fragile "
+                             "(hostile input)")
     parser.add_argument("--baseline", metavar="FILE", help="an earlier report as JSON: what it has is known")
     parser.add_argument("--out", metavar="FILE", help="write the report to a file")
     parser.add_argument("--list", action="store_true",
@@ -85,6 +98,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _examine(options: Any) -> int:
     if options.list:
         return _list(options)
+    attacks = _attacks(options)
     options.only = [name.partition(":")[0] for name in options.only]  # the id of a fault begins with its requirement
     _check_only(options.only, CLIENT if options.client else SERVER)
     if not options.timeout > 0:
@@ -99,12 +113,17 @@ def _examine(options: Any) -> int:
     examination = _of_client(options) if options.client else Examination(
         _wire(options), _revisions(options), [ALL] if options.all_tools else options.allow, options.only,
         options.timeout, _progress(), partial(_trace, options))
+    hostile = None
     try:
-        chapters = examination.run()
+        chapters = examination.run() if options.only or not attacks else []
+        if options.hostile and isinstance(examination, Examination):
+            hostile = examination.attack(options.seed, attacks, options.hostile_seconds)
+    except NotSpoken as error:
+        raise UsageError("--hostile: %s" % error) from None
     finally:
         examination.trace.close()
         _progress()("")
-    report = ExaminationReport(chapters, name, baseline)
+    report = ExaminationReport(chapters, name, baseline, hostile)
     _write(options, report)
     if not report.examined:
         return UNREACHABLE
@@ -131,10 +150,27 @@ def _of_client(options: Any) -> ClientExamination:
     """Return the examination of a client. Raises `UsageError`."""
     if options.allow or options.all_tools or options.header or options.token_env or options.oauth:
         raise UsageError("tools are allowed, and header fields sent, to servers: examine --client has no use for that")
+    if options.hostile:
+        raise UsageError("--hostile is for servers: a client is sent only what a scene of examine --client has")
     arguments = target_arguments(options)
     start: Any = ByHand(note) if options.by_hand else CommandStart(options.server, arguments["env"], arguments["cwd"])
     return ClientExamination(start, _revisions(options), options.over or WAYS[0], options.only, options.timeout,
                              _progress(), partial(_trace, options), options.port)
+
+
+def _attacks(options: Any) -> Dict[str, FrozenSet[int]]:
+    """Take the attacks out of ``--only``; return them with the numbers of their inputs. Raises `UsageError`."""
+    found: Dict[str, FrozenSet[int]] = {}
+    for text in [name for name in options.only if name.partition(":")[0] in ATTACKS]:
+        name, _, number = text.partition(":")
+        if number and not number.isdigit():
+            raise UsageError("--only %s: the number of an input is wanted behind the colon" % text)
+        found[name] = found.get(name, frozenset()).union([int(number)] if number else [])
+        options.only.remove(text)
+    if options.seed is None:
+        options.seed = randrange(10_000)
+    options.hostile = options.hostile or bool(found)
+    return found
 
 
 def _wire(options: Any) -> Callable[[Trace], Wire]:
@@ -160,7 +196,7 @@ def _progress() -> Callable[[str], Any]:
 
 def _check_only(names: List[str], party: str) -> None:
     """Raise `UsageError` for a name that is neither a scene nor a requirement."""
-    known = {*load(party), *requirements(), *load_rules()}
+    known = {*load(party), *requirements(), *load_rules(), *(ATTACKS if party == SERVER else ())}
     unknown = [name for name in names if name not in known]
     if unknown:
         meant = closest(unknown[0], known)
