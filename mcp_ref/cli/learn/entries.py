@@ -216,6 +216,31 @@ def requirement(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     return dict(pages.as_object(row), **judged.rule_of(name))
 
 
+def fault(name: str, among: Sequence[Revision]) -> Optional[Entry]:
+    """Return the scene that has found a fault, or the requirement, if the checker has."""
+    id = judged.fault_of(name)
+    found = scene(name, among) if judged.scene_of(name) is not None else requirement(id, among)
+    return None if found is None else dict(found, asked=name)
+
+
+def scene(name: str, among: Sequence[Revision]) -> Optional[Entry]:
+    """Return a scene of the examiner: what is sent and expected, what it decides, and how it is played alone."""
+    row = judged.scene_of(name)
+    ranks = [] if row is None else sorted(rank for rank in row.ranks if REVISIONS[rank] in among)
+    if row is None or not ranks:
+        return None
+
+    def about(ids: Sequence[str]) -> List[Entry]:
+        rows = [requirements()[id] for id in ids]
+        stated = [(each, [REVISIONS[rank] for rank in ranks if REVISIONS[rank] in each.stated]) for each in rows]
+        return [{"id": each.id, "level": each.level, "citation": each.stated_in(those[-1]).citation,
+                 "url": each.stated_in(those[-1]).url} for each, those in stated if those]
+
+    return {"kind": "scene", "name": row.name, "text": row.text, "revisions": [REVISIONS[rank].name for rank in ranks],
+            "wires": list(row.wires), "needs": row.needs or None, "decides": about(row.ids),
+            "provokes": about(row.provokes)}
+
+
 def topic(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     """Return what a word stands for, with an example of the first method or feature that it leads to."""
     found = words.find(name)

@@ -12,6 +12,8 @@ a requirement    ``progress.token-active``                           its row, te
 any other word   ``session``, ``_meta``, ``401``, ``skill://``       a paragraph, what to explain next
 a page           ``basic/lifecycle``, ``lifecycle``                  its requirements, what cites it
 a heading        ``basic/lifecycle §Timeouts``, ``§Timeouts``        the same
+a fault          ``ping.respond:ping-first``                         what a report of `examine` calls so
+a scene          ``unknown-method``, ``scene:ping``                  what `examine` sends, and what it decides
 a member         ``pollIntervalMs``                                  the types that have it, an example
 two of these     ``2026-07-28 tasks``                                the word, as this revision has it
 part of a name   ``timeout``, ``progress token``                     the names that have these words
@@ -50,6 +52,8 @@ page        ``page``, ``heading``, ``url``; ``requirements``: of ``id``, ``level
             ``page``, ``heading``, ``earlier``; ``citations`` as above; ``checked``: null, or the numbers of
             requirements that the checker has a rule for (``decided``), that only permit (``permits``), that it has
             nothing for (``open``), and ``undecided``: of ``id``, ``reason``
+scene       ``name``, ``text``, ``revisions``, ``wires`` (pipe, web), ``needs`` (a capability, or null); ``decides`` and
+            ``provokes`` (what the checker decides then): of ``id``, ``level``, ``citation``, ``url``
 matches     ``name``; ``matches``: of ``kind`` and ``name``
 readings    ``rows``: of ``place``, ``text``, ``citations``
 missing     ``rows``: of ``what``, ``why``, ``since`` (null: no revision asks for it), ``pages``
@@ -96,6 +100,8 @@ KINDS: Tuple[Kind, ...] = (
     Kind(lambda name: words.find(name) is not None, entries.topic),
     Kind(lambda name: bool(pages.find(name)), entries.place),
     Kind(lambda name: judged.owned(name) is not None, entries.requirement),
+    Kind(lambda name: judged.fault_of(name) != "", entries.fault),
+    Kind(lambda name: judged.scene_of(name) is not None, entries.scene),
     Kind(lambda name: bool(facts.types_with(name)), entries.member),
 )
 """The kinds of words, in the order in which a word is looked up."""
@@ -212,6 +218,7 @@ _EXAMPLES = """examples:
   explain 2025-06-18                       a revision: what it has, what came, what went
   explain "basic/lifecycle §Timeouts"      a heading: its requirements, and the lines of this package that cite it
   explain progress.token-active            a requirement: where it stands, who cites it, how the command check judges it
+  explain scene:ping                       a scene of the command examine: what is sent, what is expected, what to do
   explain Mcp-Session-Id                   any other word: session, 401, PKCE, MRTR, SSE, cursor ...
   explain "progress token"                 the names that have these words
   explain --readings                       decisions of this package where the specification leaves a choice
@@ -223,7 +230,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument("name", nargs="?", metavar="WORD",
                         help="a method, type, error code, feature, revision, page, heading (in quotes), requirement, "
-                             "or any other word of the protocol; or: lifecycle, deprecated")
+                             "scene, id of a fault, or any other word of the protocol; or: lifecycle, deprecated")
     parser.add_argument("--list", action="store_true", help="list the names of all methods, types, codes and features")
     parser.add_argument("--readings", action="store_true",
                         help="print the decisions of this package where the specification leaves a choice")

@@ -3,10 +3,13 @@
 The checker is loaded when one of these functions is called, not before.
 """
 
-from typing import Any, Dict, Iterable, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional
 
-from ...requirements import Requirement
+from ...requirements import Requirement, requirements
 from ...wiretrace.text import shorten
+
+if TYPE_CHECKING:
+    from ...examiner.scenes import Scene
 
 _WIDTH = 96
 _MOMENTS = {
@@ -37,6 +40,22 @@ def owned(id: str) -> Optional[Requirement]:
 
     found = rules.load().get(id)
     return None if found is None else found.requirement
+
+
+def scene_of(word: str) -> "Optional[Scene]":
+    """Return the scene of the examiner that a word names: ``unknown-method``, ``scene:unknown-method``, or the id of a
+    fault that a scene has found, ``lifecycle.base-required:unknown-method``. None if it names none.
+    """
+    from ...examiner.scenes import load
+
+    return load().get(word.rpartition(":")[2])
+
+
+def fault_of(word: str) -> str:
+    """Return the requirement of a fault whose id a report has printed, ``progress.increases:1f2e3d4c``; "" for others.
+    """
+    id, _, rest = word.partition(":")
+    return id if rest and (id in requirements() or owned(id) is not None) else ""
 
 
 def rule_of(id: str) -> Dict[str, Any]:

@@ -302,6 +302,26 @@ def _page(found: Dict[str, Any]) -> List[str]:
     return lines
 
 
+def _scene(found: Dict[str, Any]) -> List[str]:
+    """Return the lines of a scene of the examiner."""
+    lines = [found["name"] + "  scene of the command examine"] + _paragraph(found["text"])
+    lines += ["  revisions   %s" % ", ".join(found["revisions"]),
+              "  played on   %s" % " and ".join(_WIRES.get(each, each) for each in found["wires"])]
+    lines += ["  needs       the capability %s" % found["needs"]] if found["needs"] else []
+    for title, rows in (("decides", found["decides"]), ("shown to the checker", found["provokes"])):
+        lines += ["", "  %s:" % title] if rows else []
+        for row in rows:
+            lines += ["    %s  %s" % (row["id"], row["level"]), "      [%s]" % row["citation"]]
+            lines += ["      " + row["url"]] if row["url"] else []
+    advice = ("Play it alone, and look at the messages: examine SERVER --only %s --trace=FILE, then ladder FILE. A "
+              "fault names the answer that came; the clauses above say which one is right: explain ID has each.")
+    return lines + [""] + _paragraph(advice % found["name"])
+
+
+_WIRES = {"pipe": "pipes and sockets", "web": "Streamable HTTP"}
+"""Wire of a scene -> in words."""
+
+
 def _topic(found: Dict[str, Any]) -> List[str]:
     where = "%s §%s" % (found["page"], found["heading"]) if found["heading"] else found["page"]
     lines = [found["name"] + "  topic"] + _paragraph(found["text"])
@@ -319,6 +339,6 @@ def _matches(found: Dict[str, Any]) -> List[str]:
 TEXTS: Dict[str, Callable[[Dict[str, Any]], List[str]]] = {
     "code": _code, "deprecated": _deprecated, "feature": _feature, "lifecycle": _lifecycle, "matches": _matches,
     "method": _method, "missing": _missing, "page": _page, "readings": _readings, "requirement": _requirement,
-    "revision": _revision, "topic": _topic, "type": _type,
+    "revision": _revision, "scene": _scene, "topic": _topic, "type": _type,
 }
 """Kind of an entry -> the function that gives its lines."""
