@@ -26,7 +26,9 @@ from .scenes import load
 ENDED = "the connection ended"
 """The words by which a fault says so."""
 _WHOLE = {
-    "ended": re.compile(ENDED), "failed": re.compile(r"\bstatus 5\d\d, (a body that is no response|an empty body)"),
+    "ended": re.compile(ENDED),
+    "failed": re.compile(
+        r"\bstatus 5\d\d, (a body that is no response|an empty body)|no answer came: Connection reset"),
 }
 """Marks of a server that can no more, whatever it was asked for last."""
 _EVIDENCE = 200

@@ -31,10 +31,9 @@ _PARAMS = '{"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a"
     reading="a server that answers with no values, as libraries do by default, does not show that it completes")
 def has_capability(message: Message) -> Verdict:
     """A server that completes has declared the capability completions."""
-    completion = message.result.get("completion")
-    if isinstance(completion, dict) and completion.get("values") == []:
-        return None
-    return declared(message, "completions", message.method)
+    verdict, completion = declared(message, "completions", message.method), message.result.get("completion")
+    empty = isinstance(completion, dict) and completion.get("values") == []
+    return None if empty and isinstance(verdict, Broken) else verdict
 
 
 def _lacking(message: Message) -> str:

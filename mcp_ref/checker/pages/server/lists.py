@@ -24,6 +24,9 @@ _FILTERS = {"tools/list": "toolsListChanged", "prompts/list": "promptsListChange
             "resources/list": "resourcesListChanged"}
 
 
+_MEMBERS = ("tools", "prompts", "resources", "resourceTemplates")
+
+
 STALE = CannotTell("the capabilities of the server now: they may have changed since it has told them")
 
 
@@ -37,7 +40,10 @@ _UNDECLARED_YET = CannotTell("the capabilities of the server")
 
 
 def declared(message: Message, feature: str, what: str) -> Verdict:
-    """Judge a success that needs a capability of the server."""
+    """Judge a success that needs a capability of the server.
+
+    Reading: a list with nothing in it, as libraries give by default, does not show that the feature is supported.
+    """
     if message.result.get("resultType", "complete") != "complete":
         return None
     known = message.has_capability(SERVER, feature)
@@ -47,6 +53,8 @@ def declared(message: Message, feature: str, what: str) -> Verdict:
         return KEPT
     if stale(message):
         return STALE
+    if any(member in message.result and not message.result[member] for member in _MEMBERS):
+        return None
     message.session.state(Served).features[feature] = None
     return Broken("%s succeeds, and %s was not declared" % (what, feature), "capabilities." + feature)
 
@@ -67,7 +75,7 @@ def undeclared(feature: str, method: str, params: str, result: str) -> str:
 
 
 @rule("tools.capability", on=RESULT, method=("tools/list", "tools/call"), follows=UNDECLARED,
-      scene=undeclared("tools", "tools/list", "", '{"tools": []}'))
+      scene=undeclared("tools", "tools/list", "", '{"tools": [{"name": "a", "inputSchema": {"type": "object"}}]}'))
 def tools_capability(message: Message) -> Verdict:
     """A server that lists or calls tools has declared the capability tools."""
     return declared(message, "tools", message.method)
@@ -75,7 +83,8 @@ def tools_capability(message: Message) -> Verdict:
 
 @rule("resources.capability", on=RESULT, method=(
     "resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "resources/unsubscribe"),
-    follows=UNDECLARED, scene=undeclared("resources", "resources/list", "", '{"resources": []}'))
+    follows=UNDECLARED, scene=undeclared(
+        "resources", "resources/list", "", '{"resources": [{"uri": "a:b", "name": "b"}]}'))
 def resources_capability(message: Message) -> Verdict:
     """A server that lists, reads or watches resources has declared the capability resources."""
     return declared(message, "resources", message.method)
@@ -85,7 +94,7 @@ def resources_capability(message: Message) -> Verdict:
   + on stdio 2025-06-18 server={"prompts": {}}
   - on stdio 2025-06-18 server={}
     C #1 prompts/list
-    S #1 {"prompts": []}
+    S #1 {"prompts": [{"name": "p"}]}
 """)
 def prompts_capability_init(message: Message) -> Verdict:
     """A server that lists or gets prompts has declared the capability prompts when the session began."""
@@ -93,7 +102,7 @@ def prompts_capability_init(message: Message) -> Verdict:
 
 
 @rule("prompts.capability-discover", on=RESULT, method=("prompts/list", "prompts/get"), follows=UNDECLARED,
-      scene=undeclared("prompts", "prompts/list", "", '{"prompts": []}'))
+      scene=undeclared("prompts", "prompts/list", "", '{"prompts": [{"name": "p"}]}'))
 def prompts_capability_discover(message: Message) -> Verdict:
     """A server that lists or gets prompts has declared the capability prompts in its answer to `server/discover`."""
     return declared(message, "prompts", message.method)
