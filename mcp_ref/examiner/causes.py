@@ -7,7 +7,7 @@ mark                                    example
 ======================================  =============================================================================
 a requirement and a scene, or a method  three tools whose results do not conform to their schemas
 a scene that decides the requirements   nothing that `logging/setLevel` is given is refused, be it a level or none
-that the connection has ended           a server that exits at whatever it cannot read
+that the connection has ended           a server that exits, or says nothing any more, at whatever it cannot read
 that the HTTP server fails              500 without a JSON-RPC body for whatever comes after the first `DELETE`
 a requirement that is a part of other   `_PARTS`: an origin that was not refused was not refused with 403 either
 ======================================  =============================================================================
@@ -26,7 +26,7 @@ from .scenes import load
 ENDED = "the connection ended"
 """The words by which a fault says so."""
 _WHOLE = {
-    "ended": re.compile(ENDED),
+    "ended": re.compile(ENDED + r"|^after .*: no answer in"),
     "failed": re.compile(
         r"\bstatus 5\d\d, (a body that is no response|an empty body)|no answer came: Connection reset"),
 }

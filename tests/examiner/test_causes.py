@@ -16,6 +16,8 @@ ONE_CAUSE = {
                              fault("logging.validate-fields", "log-levels")),
     "ended": (fault("jsonrpc.follow-spec", "unreadable", ENDED + " after half a message: gone"),
               fault("lifecycle.base-required", "line-ends", ENDED + " after empty lines: gone")),
+    "silent": (fault("jsonrpc.follow-spec", "unreadable", "after half a message: no answer in 5 s"),
+               fault("lifecycle.base-required", "line-ends", ENDED + " after empty lines: gone")),
     "failed": (fault("ping.respond", "ping-first", "ping: status 500, a body that is no response: b'oops'"),
                fault("prompts.invalid-name", "unknown-prompt", "status 500, an empty body, in the place of -32602")),
     "part": (fault("http.origin-403", "foreign-origin", where="message 1"),

@@ -361,6 +361,15 @@ def test_every_scene_that_decides_has_a_lie() -> None:
     assert decides - {each.scene for each in LIES} - UNSHOWN == {"complete-undeclared", "initialize-without-params"}
 
 
+def test_a_revision_that_is_not_spoken_has_no_faults(server: Server) -> None:
+    def edit(request: Message, response: Message) -> Message:
+        return {"jsonrpc": "2.0", "id": "another", "error": {"code": -32601, "message": "not found"}} if (
+            request.get("method") == "server/discover") else response
+
+    chapter = examined(server, LAST, edit=edit, patience=QUICK)
+    assert chapter.refused and not chapter.faults
+
+
 # --- Servers that lie over HTTP ------------------------------------------------------------------------------------
 
 class Request(NamedTuple):
