@@ -8,24 +8,29 @@ It lists, calls, reads, gets, completes, subscribes; it answers what the server 
 import os
 import pathlib
 import sys
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Mapping
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))  # so that it runs from a checkout
 
 from mcp_ref import Client, Limits, connect  # noqa: E402
+from mcp_ref.client import Elicitation, Sampling  # noqa: E402
 from mcp_ref.errors import McpError  # noqa: E402
 from mcp_ref.examiner.arguments import valid  # noqa: E402
 from mcp_ref.revisions import HANDSHAKE_REVISIONS  # noqa: E402
 
-PATIENT = Limits(request_timeout=20.0)
+PATIENT = Limits(request_timeout=20.0, shutdown_grace=0.5, terminate_grace=0.5)
 SOON = 0.3
 """The seconds after which the tool `slow` is given up."""
 
 
 def fill(params: Any, context: Any) -> Any:
-    """What the user does with a form: fills it in. A link is opened, later."""
-    schema = getattr(params, "requested_schema", None)
-    return True if schema is None else valid(schema.to_json() if hasattr(schema, "to_json") else schema) or True
+    """What the user does with a form: fills it in."""
+    return {name: "example" for name in params.requested_schema.required or ()}
+
+
+def consent(request: Any, context: Any) -> bool:
+    """What the user does with a link: opens it by hand."""
+    return True
 
 
 def answer(params: Any, context: Any) -> str:
@@ -33,7 +38,8 @@ def answer(params: Any, context: Any) -> str:
     return "Yes."
 
 
-OFFERS: Dict[str, Any] = {"elicitation": fill, "sampling": answer, "roots": [pathlib.Path(__file__).parent]}
+OFFERS: Dict[str, Any] = {"elicitation": Elicitation(form=fill, url=consent),
+                          "sampling": Sampling(answer, model="none"), "roots": [pathlib.Path(__file__).parent]}
 
 
 def tried(call: Callable[[], Any]) -> Any:
@@ -67,21 +73,25 @@ def everything(client: Client) -> None:
             tried(lambda: client.complete(prompt.name, "code", "o"))
 
 
-def revisions(name: str) -> List[str]:
-    """What to speak where the server speaks this revision: where there is a handshake the older ones too."""
+def revisions(name: str, scene: str) -> List[str]:
+    """What to speak with a server of this revision: where there is a handshake the older ones too; and any, in the
+    scene whose server is of another era than that."""
     names = [revision.name for revision in HANDSHAKE_REVISIONS]
+    if scene == "legacy-server":
+        return [*names, name]
     return names[:names.index(name) + 1] if name in names else [name]
 
 
-def run(server: str, revision: str, **options: Any) -> None:
+def run(server: str, env: Mapping[str, str]) -> None:
     """Connect, and do everything. Raises what `connect` raises."""
-    given: Dict[str, Any] = {**OFFERS, "limits": PATIENT, "era": "auto", "revisions": revisions(revision), **options}
+    given: Dict[str, Any] = {**OFFERS, "limits": PATIENT, "era": "auto",
+                             "revisions": revisions(env["MCP_EXAMINER_REVISION"], env["MCP_EXAMINER_SCENE"])}
     with connect(server, **given) as client:
         everything(client)
 
 
 if __name__ == "__main__":
     try:
-        run(sys.argv[-1], os.environ["MCP_EXAMINER_REVISION"])
+        run(sys.argv[-1], os.environ)
     except McpError as error:
         sys.exit("not connected: %s" % error)

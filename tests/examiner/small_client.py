@@ -6,6 +6,8 @@ from contextlib import closing
 from typing import Any, Callable, Dict, Iterator, List, Optional
 from urllib.parse import urlsplit
 
+from mcp_ref.wiretrace.sse import SseSplitter
+
 Message = Dict[str, Any]
 SECONDS = 20.0
 
@@ -66,18 +68,18 @@ class Web:
             connection.close()
 
 
-def events(lines: Any) -> Iterator[Any]:
-    data: List[bytes] = []
-    for line in lines:
-        line = line.rstrip(b"\r\n")
-        if line.startswith(b"data:"):
-            data.append(line[5:].strip())
-        elif not line and data:
-            try:
-                yield json.loads(b"\n".join(data))
-            except ValueError:
-                yield b"\n".join(data)
-            data = []
+def events(response: Any) -> Iterator[Any]:
+    blocks = SseSplitter(1 << 20)
+    while True:
+        data = response.read1(65536)
+        for block in blocks.feed(data):
+            if block is not None and block.is_message:
+                try:
+                    yield json.loads(block.data or b"")
+                except ValueError:
+                    yield block.data
+        if not data:
+            return
 
 
 class Ended(Exception):
@@ -91,6 +93,7 @@ class SmallClient:
     known = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 
     def __init__(self, address: str, env: Dict[str, str]) -> None:
+        self.env = env
         self.revision = env["MCP_EXAMINER_REVISION"]
         self.wire: Any = Pipe(address) if address.startswith("tcp") else Web(address)
         self.ids = 0
@@ -173,6 +176,8 @@ class SmallClient:
             self.opened = self.request("server/discover")
             if self.opened.get("error", {}).get("code") == -32022:
                 self.opened = self.request("server/discover")
+            if "error" in self.opened:
+                raise Ended("server/discover was refused")
             return
         self.opened = self.request("initialize", {
             "protocolVersion": self.revision, "capabilities": {name: value for name, value in self.capabilities.items(

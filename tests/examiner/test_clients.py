@@ -1,23 +1,27 @@
 """The examiner against clients: ours keeps everything, and each scene notices a client that lies."""
+import http.client
+import json
+import sys
 import threading
+from shlex import quote
+from urllib.parse import urlsplit
 from typing import Any, Callable, Dict, List, NamedTuple, Type
 
 import pytest
 
 from mcp_ref.errors import McpError
 from mcp_ref.examiner.clients.examination import ClientExamination
-from mcp_ref.examiner.clients.starts import Started
+from mcp_ref.examiner.clients.starts import CommandStart, Started
 from mcp_ref.examiner.examination import BROKEN, KEPT, WARNED, Chapter
 from mcp_ref.examiner.report import ExaminationReport
-from mcp_ref.examiner.scenes import load
+from mcp_ref.examiner.scenes import PIPE, load
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.wiretrace import CLIENT
 from tests.examiner import everything_client
-from tests.examiner.small_client import Ended, SmallClient
-from tests.examiner.test_servers import named
+from tests.examiner.small_client import Ended, SmallClient, Web
 
 PATIENCE = 20.0
-QUICK = 0.4
+QUICK, LONGER = 0.4, 2.0
 HANDSHAKE, LAST = "2025-11-25", "2026-07-28"
 
 
@@ -54,7 +58,7 @@ def examined(start: Any, name: str, way: str = "stdio", only: Any = (), patience
 # --- Clients that keep everything ----------------------------------------------------------------------------------
 
 def ours(server: str, env: Dict[str, str]) -> Started:
-    return Threaded(lambda: everything_client.run(server, env["MCP_EXAMINER_REVISION"]))
+    return Threaded(lambda: everything_client.run(server, env))
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
@@ -62,22 +66,43 @@ def ours(server: str, env: Dict[str, str]) -> Started:
 def test_our_client_keeps_everything(name: str, way: str) -> None:
     chapter = examined(ours, name, way)
     assert not chapter.refused and chapter.faults == []
-    assert {scene: why for scene, why in chapter.scenes.items() if why} == {}
+    unplayed = {scene for scene, why in chapter.scenes.items() if why}
+    expected = PROCESS if chapter.wire == PIPE else set()
+    assert unplayed == expected | ({"undeclared-mode"} if name == HANDSHAKE else set())
     played = {scene for scene, row in load(CLIENT).items() if row.plays_in(chapter.revision, chapter.wire)}
     assert set(chapter.scenes) == played
     counts = ExaminationReport([chapter]).counts(name)
     assert counts[KEPT] > 25 and counts[BROKEN] == counts[WARNED] == 0
 
 
+def test_our_client_refuses_a_mode_that_it_has_not_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(everything_client.OFFERS, "elicitation", everything_client.fill)
+    chapter = examined(ours, HANDSHAKE, only=["undeclared-mode"])
+    assert chapter.scenes == {"undeclared-mode": ""} and chapter.faults == []
+
+
+@pytest.mark.parametrize("name", [HANDSHAKE, LAST])
+def test_our_client_ends_its_server_in_every_way(name: str) -> None:
+    command = " ".join(map(quote, (sys.executable, everything_client.__file__)))
+    only = ["ordinary", *PROCESS]
+    chapter = ClientExamination(CommandStart(command), [revision(name)], "stdio", only, PATIENCE).run()[0]
+    assert not chapter.refused and chapter.faults == [] and set(chapter.scenes.values()) == {""}
+    said = {row.requirement.id: row.state for row in chapter.rows() if row.requirement.id.startswith("stdio.shutdown")}
+    assert set(said.values()) == {KEPT}, said
+
+
 @pytest.mark.parametrize("way", ["stdio", "http"])
 @pytest.mark.parametrize("name", ["2025-03-26", HANDSHAKE, LAST])
 def test_the_small_client_keeps_everything(name: str, way: str) -> None:
-    chapter = examined(small(SmallClient), name, way)
+    chapter = examined(small(SmallClient), name, way, patience=LONGER)
     assert not chapter.refused and [each for each in chapter.faults if each.id not in LACKS] == []
 
 
-LACKS = {"version.client-sends-latest"}
-"""What the small client does not do, and need not."""
+PROCESS = {"stderr", "shutdown", "stays", "deaf"}
+"""Scenes for which the client has to start a process."""
+LACKS = {"version.client-sends-latest", "http.session-reinitialize", "http.param-client-support", "http.param-mirror",
+         "http.param-reject-tool", "http.param-exclude-tool", "http.param-append", "http.param-extract"}
+"""What the small client does not do."""
 
 
 # --- Clients that lie ----------------------------------------------------------------------------------------------
@@ -163,6 +188,170 @@ class NoEmptyCursor(SmallClient):
         return bool(result.get("nextCursor"))
 
 
+class AsksNoMode(SmallClient):
+    """Refuses forms, and lets the model use tools that it has not declared."""
+
+    capabilities = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
+
+    def elicitation_create(self, params: Any) -> Any:
+        return -32602
+
+    def sampling_createMessage(self, params: Any) -> Any:
+        return {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
+
+
+class Fetches(SmallClient):
+    capabilities = {"elicitation": {"form": {}, "url": {}}}
+
+    def elicitation_create(self, params: Any) -> Any:
+        fetch(params["url"])
+        return {"action": "decline"}
+
+    def pages(self) -> Any:
+        found = super().pages()
+        for tool in found:
+            for each in tool["inputSchema"].get("properties", {}).values():
+                if "$ref" in each:
+                    fetch(each["$ref"])
+        return found
+
+
+def fetch(url: str) -> None:
+    where = urlsplit(url)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=PATIENCE)
+    connection.request("GET", where.path)
+    connection.getresponse().read()
+    connection.close()
+
+
+class TakesModes(SmallClient):
+    def elicitation_create(self, params: Any) -> Any:
+        return {"action": "accept"}
+
+
+class WebRoots(SmallClient):
+    def roots_list(self, params: Any) -> Any:
+        return {"roots": [{"uri": "https://example.com/"}]}
+
+
+class Rounds(SmallClient):
+    """Goes on with results that want input."""
+
+    def call(self, tool: Any) -> None:
+        params = {"name": tool["name"], "arguments": self.arguments(tool)}
+        result = self.request("tools/call", params).get("result", {})
+        for _ in range(3):
+            if result.get("resultType") != "input_required":
+                return
+            result = self.request("tools/call", {**params, **self.given(result)}).get("result", {})
+
+    def arguments(self, tool: Any) -> Any:
+        return {name: 1 for name in tool["inputSchema"].get("properties", {})}
+
+    def given(self, result: Any) -> Any:
+        made = {}
+        if "inputRequests" in result:
+            made["inputResponses"] = {name: self.input(each) for name, each in result["inputRequests"].items()}
+        if "requestState" in result:
+            made["requestState"] = self.state(result["requestState"])
+        return made
+
+    def input(self, asked: Any) -> Any:
+        if asked["method"] == "elicitation/create":
+            return {"action": "decline"}
+        return {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
+
+    def state(self, given: str) -> Any:
+        return given
+
+
+class ChangesState(Rounds):
+    def state(self, given: str) -> Any:
+        return json.dumps(given)
+
+
+class RepeatsState(Rounds):
+    kept: Dict[str, Any] = {}
+
+    def given(self, result: Any) -> Any:
+        self.kept = super().given(result)
+        return self.kept
+
+    def request(self, method: str, params: Any = None) -> Any:
+        return super().request(method, {**self.kept, **(params or {})} if method == "tools/call" else params)
+
+
+class GivesUndeclared(Rounds):
+    capabilities: Dict[str, Any] = {}
+
+
+class ReadsAnyType(SmallClient):
+    def goes_on(self, result: Any) -> bool:
+        return result.get("nextCursor") is not None
+
+
+class FallsBack(SmallClient):
+    """Takes one code alone for the answer of a server that needs a handshake."""
+
+    def begin(self) -> None:
+        if self.env["MCP_EXAMINER_SCENE"] != "legacy-server":
+            super().begin()
+        elif self.request("server/discover").get("error", {}).get("code") == -32601:
+            self.request("initialize")
+            raise Ended("well")
+        else:
+            raise Ended("no fallback")
+
+
+class OnlyJson(SmallClient):
+    def post(self, message: Any) -> Any:
+        for each in super().post(message):
+            if isinstance(self.wire, Web) and "event-stream" in (self.wire.headers.get("Content-Type") or ""):
+                raise Ended("a stream")
+            yield each
+
+
+class WantsStream(SmallClient):
+    def begin(self) -> None:
+        super().begin()
+        if not self.modern:
+            connection, response = self.wire.send("GET", None, {"Accept": "text/event-stream", **self.headers})
+            response.close()
+            connection.close()
+            if response.status != 200:
+                raise Ended("no stream")
+
+
+class Resumes(SmallClient):
+    """Asks for the rest of a stream behind an event that there was not."""
+
+    def call(self, tool: Any) -> None:
+        try:
+            super().call(tool)
+        except Ended:
+            connection, response = self.wire.send("GET", None, {
+                "Accept": "text/event-stream", "Last-Event-ID": "none", **self.headers})
+            response.close()
+            connection.close()
+
+
+class CaseSensitive(SmallClient):
+    def post(self, message: Any) -> Any:
+        for each in super().post(message):
+            if "Content-Type" not in list(self.wire.headers.keys()):
+                raise Ended("no Content-Type")
+            yield each
+
+
+class GivesUpSilently(SmallClient):
+    def request(self, method: str, params: Any = None) -> Any:
+        if method == "tools/call" and (params or {}).get("name") == "slow":
+            self.wire.sock.sendall(json.dumps({"jsonrpc": "2.0", "id": self.id(), "method": method, "params": {
+                **params, **({"_meta": self.meta()} if self.modern else {})}}).encode() + b"\n")
+            return {}
+        return super().request(method, params)
+
+
 class Lie(NamedTuple):
     """A way in which a client is wrong, the scene that shows it, and the requirement that is named."""
 
@@ -190,16 +379,47 @@ LIES = (
     Lie("batch", "batch.receive", HalfBatch, "2025-03-26"),
     Lie("pages", "pagination.no-fixed-size", TwoPages),
     Lie("empty-cursor", "pagination.empty-cursor", NoEmptyCursor),
+    Lie("form", "elicit.mode-default-form", AsksNoMode, HANDSHAKE),
+    Lie("form", "elicit.one-mode", AsksNoMode, HANDSHAKE),
+    Lie("undeclared-mode", "elicit.undeclared-mode-error", TakesModes, HANDSHAKE),
+    Lie("link", "elicit.url-no-prefetch", Fetches, HANDSHAKE, "http"),
+    Lie("unknown-completion", "elicit.complete-unknown-ignored",
+        dies(is_method("notifications/elicitation/complete")), HANDSHAKE),
+    Lie("sample", "lifecycle.base-required", type("NoModel", (SmallClient,), {
+        "sampling_createMessage": lambda self, params: -32603}), HANDSHAKE),
+    Lie("sample-with-tools", "sampling.tools-undeclared-error", AsksNoMode, HANDSHAKE),
+    Lie("roots", "roots.validate-uris", WebRoots, HANDSHAKE),
+    Lie("state", "mrtr.state-opaque", ChangesState),
+    Lie("state", "mrtr.not-for-other-requests", RepeatsState),
+    Lie("state-alone", "mrtr.state-opaque", ChangesState),
+    Lie("undeclared-input", "sampling.capability-per-request", GivesUndeclared),
+    Lie("input-with-tools", "sampling.tools-undeclared-error", Rounds),
+    Lie("result-types", "jsonrpc.result-type-unknown-invalid", ReadsAnyType),
+    Lie("result-types", "jsonrpc.result-type-absent-complete", type("WantsType", (SmallClient,), {
+        "goes_on": lambda self, result: "nextCursor" in result and "resultType" in result})),
+    Lie("legacy-server", "stdio.fallback-any-error", FallsBack),
+    Lie("streams", "http.client-supports-json-and-sse", OnlyJson, HANDSHAKE, "http"),
+    Lie("odd-streams", "http.client-supports-json-and-sse", OnlyJson, HANDSHAKE, "http"),
+    Lie("no-get-stream", "lifecycle.base-required", WantsStream, HANDSHAKE, "http"),
+    Lie("session-gone", "http.session-reinitialize", SmallClient, HANDSHAKE, "http"),
+    Lie("cut", "http.resume-get", Resumes, HANDSHAKE, "http"),
+    Lie("field-case", "http.header-case-insensitive", CaseSensitive, LAST, "http"),
+    Lie("param-fields", "http.param-client-support", SmallClient, LAST, "http"),
+    Lie("impossible-fields", "http.param-reject-tool", SmallClient, LAST, "http"),
+    Lie("foreign-schema", "schema.no-network-ref", Fetches, LAST, "http"),
+    Lie("give-up", "cancel.stdio-notification", GivesUpSilently),
+    Lie("give-up", "timeout.cancel", GivesUpSilently, HANDSHAKE),
     Lie("undeclared-question", "lifecycle.negotiated-capabilities", Undeclared, HANDSHAKE),
 )
-UNSHOWN = {"ordinary", "errors"}
-"""Scenes that decide nothing to the worse."""
+UNSHOWN = {"ordinary", "errors", "stderr", "stays", "deaf"}
+"""Scenes that decide nothing to the worse, or that need a client that starts a process."""
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: "%s-%s" % (lie.scene, lie.client.__name__))
 def test_a_lie_is_named(lie: Lie) -> None:
     chapter = examined(small(lie.client), lie.revision, lie.way, [lie.scene], QUICK)
-    assert lie.id in named(chapter), (chapter.refused, chapter.scenes, chapter.faults)
+    named = {row.requirement.id for row in chapter.rows() if row.state in (BROKEN, WARNED)}
+    assert lie.id in named, (chapter.refused, chapter.scenes, chapter.faults)
 
 
 def test_every_scene_that_decides_has_a_lie() -> None:

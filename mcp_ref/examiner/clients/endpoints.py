@@ -289,10 +289,13 @@ class _Reply:
         ids = [each.message["id"] for each in requests]
         exchange.on_close = lambda: self._script.tell({"did": "closed", "ids": ids})
 
+    def _named(self, fields: Fields) -> Fields:
+        return [(self._script.spelling(name), value) for name, value in fields]
+
     def _raw(self, data: bytes) -> bool:
         if not self._begun:
             self._begun = True
-            self._exchange.start(200, (*_EVENTS, *self._fields))
+            self._exchange.start(200, self._named((*_EVENTS, *self._fields)))
         return self._exchange.send(data)
 
     def run(self) -> None:
@@ -317,7 +320,7 @@ class _Reply:
             self._exchange.finish()
         else:
             body = as_bytes(answers if self._batch else answers[0])
-            self._exchange.reply(status, (*_JSON, *self._fields), body)
+            self._exchange.reply(status, self._named((*_JSON, *self._fields)), body)
 
 
 def endpoint_of(script: Script, trace: Trace, wire: str, port: int = 0) -> Any:

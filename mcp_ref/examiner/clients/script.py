@@ -27,7 +27,7 @@ from ...errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from ...http11.message import HttpRequest
 from ...methods import (
     CALL_TOOL, COMPLETE, DISCOVER, GET_PROMPT, INITIALIZE, LIST_PROMPTS, LIST_RESOURCE_TEMPLATES, LIST_RESOURCES,
-    LIST_TOOLS, PING, READ_RESOURCE, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE,
+    ACKNOWLEDGED, LISTEN, LIST_TOOLS, PING, READ_RESOURCE, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE,
 )
 from ...revisions import Revision
 from ...version import __version__
@@ -174,6 +174,10 @@ class Script:
         """The form in which HTTP answers a request: json or sse."""
         self.stream = True
         """True if a GET opens a stream, in revisions that have one; False: 405."""
+        self.spelling: Callable[[str], str] = str
+        """Writes the names of header fields in another way."""
+        self.probe: Any = Refusal(METHOD_NOT_FOUND, "Method not found", None, 400)
+        """The answer to `server/discover` in revisions that do not have it."""
         self.opening: Callable[["Script"], Any] = lambda script: None
         """Called on a thread of its own when the client has sent `notifications/initialized`."""
         self.stub: Dict[str, Any] = {}
@@ -258,7 +262,7 @@ class Script:
                 return Refusal(INVALID_PARAMS, "no protocol version in _meta; supported: %s" % self.revision.name,
                                None, 400)
         elif asked.method == DISCOVER:
-            return Refusal(METHOD_NOT_FOUND, "Method not found", None, 400)
+            return self.probe
         if asked.method not in self.answers:
             return Refusal(METHOD_NOT_FOUND, "Method not found", None, 404 if self.revision.stateless else 200)
         return self.answers[asked.method](asked)
@@ -327,12 +331,20 @@ def _read(asked: Asked) -> Any:
     return {"contents": [{"uri": asked.params.get("uri"), "mimeType": "text/plain", "text": "x = 1"}]}
 
 
+def _listen(asked: Asked) -> Any:
+    wanted = asked.params.get("notifications")
+    asked.note(ACKNOWLEDGED, {"_meta": {"io.modelcontextprotocol/subscriptionId": asked.id},
+                              "notifications": wanted if isinstance(wanted, dict) else {}})
+    return NOTHING
+
+
 _RESOURCE = {"uri": "examiner://a.txt", "name": "a.txt", "mimeType": "text/plain"}
 _PROMPT = {"name": "review", "description": "Review something", "arguments": [{"name": "code", "required": True}]}
 _ANSWERS: Dict[str, Answer] = {
     INITIALIZE: _initialize, DISCOVER: _discover, PING: lambda asked: {}, LIST_TOOLS: _list_tools,
     CALL_TOOL: _call_tool, READ_RESOURCE: _read, SET_LOG_LEVEL: lambda asked: {}, SUBSCRIBE: lambda asked: {},
     UNSUBSCRIBE: lambda asked: {}, COMPLETE: lambda asked: {"completion": {"values": ["one", "only"]}},
+    LISTEN: lambda asked: _listen(asked) if asked.script.revision.stateless else Refusal(METHOD_NOT_FOUND),
     LIST_RESOURCES: lambda asked: {"resources": [_RESOURCE]},
     LIST_RESOURCE_TEMPLATES: lambda asked: {"resourceTemplates": [
         {"uriTemplate": "examiner://{name}", "name": "file", "description": "A file"}]},

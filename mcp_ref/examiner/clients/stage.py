@@ -1,6 +1,6 @@
 """The stage of a scene for clients: the client is started against a script, and what it has sent is looked at."""
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ...deadline import clock
 from ...methods import DISCOVER, INITIALIZE
@@ -57,7 +57,8 @@ class ClientStage:
         self.scene = ""
         """The name of the scene that is played."""
         self._start, self._trace, self._port = start, trace, port
-        self._direct = direct
+        self.direct = direct
+        """True if the client is given the address of a socket, in the place of a command."""
         self._usual: Dict[str, ClientRun] = {}
         self.endpoint: Any = None
         """The place where the client arrives, while it runs."""
@@ -66,14 +67,18 @@ class ClientStage:
         """Return a script that answers legally."""
         return Script(self.revision, tools)
 
-    def run(self, script: Script, scenario: str = SCENARIO) -> ClientRun:
-        """Start the client against a script, and wait until it has ended, or is silent."""
+    def run(self, script: Script, scenario: str = SCENARIO, context: Mapping[str, Any] = {}) -> ClientRun:
+        """Start the client against a script, and wait until it has ended, or is silent.
+
+        ``scenario``, ``context``: those of the official suite that have a client do what the scene needs.
+        """
         endpoint = self.endpoint = endpoint_of(script, self._trace, self.wire, self._port)
         address = endpoint.open()
         try:
-            if self.wire == PIPE and not self._direct:
+            if self.wire == PIPE and not self.direct:
                 address = server_command(address.rpartition(":")[2])
-            started = self._start(address, environment(self.scene, scenario, self.revision.name, address))
+            started = self._start(address, environment(
+                self.scene, scenario, self.revision.name, address, context))
             try:
                 ended = self._until_over(script, started, endpoint)
             finally:

@@ -12,7 +12,7 @@ MCP_EXAMINER_REVISION            the revision that the server speaks
 MCP_EXAMINER_SERVER              the URL, or the command of the server
 MCP_CONFORMANCE_SCENARIO         the scenario of the official suite that does what the scene needs
 MCP_CONFORMANCE_PROTOCOL_VERSION the revision again
-MCP_CONFORMANCE_CONTEXT          a JSON object with ``name``, the scenario again
+MCP_CONFORMANCE_CONTEXT          a JSON object: ``name``, the scenario again, and what it needs
 ===============================  ====================================================================================
 """
 
@@ -53,12 +53,12 @@ def server_command(port: str) -> str:
     return " ".join(map(shlex.quote, (sys.executable, os.path.abspath(stub.__file__), port)))
 
 
-def environment(scene: str, scenario: str, revision: str, server: str) -> Dict[str, str]:
+def environment(scene: str, scenario: str, revision: str, server: str, context: Mapping[str, Any]) -> Dict[str, str]:
     """Return the entries for the environment of a client; see the module."""
     return {
         "MCP_EXAMINER_SCENE": scene, "MCP_EXAMINER_REVISION": revision, "MCP_EXAMINER_SERVER": server,
         "MCP_CONFORMANCE_SCENARIO": scenario, "MCP_CONFORMANCE_PROTOCOL_VERSION": revision,
-        "MCP_CONFORMANCE_CONTEXT": dumps({"name": scenario})}
+        "MCP_CONFORMANCE_CONTEXT": dumps({"name": scenario, **context})}
 
 
 class CommandStart:

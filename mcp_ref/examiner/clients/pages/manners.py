@@ -37,7 +37,7 @@ def before(script: Script, method: str, say: Say) -> None:
     script.answers[method] = answer
 
 
-def _bears(stage: ClientStage, what: str, say: Say) -> Verdict:
+def bears(stage: ClientStage, what: str, say: Say) -> Verdict:
     """Return the verdict on a client that is told something before the first answer after the opening."""
     method = first_of(stage, LIST_TOOLS, CALL_TOOL)
     script = stage.script()
@@ -45,7 +45,8 @@ def _bears(stage: ClientStage, what: str, say: Say) -> Verdict:
     return stage.goes_on(stage.run(script), "after " + what)
 
 
-def _base(stage: ClientStage, verdict: Verdict) -> Dict[str, Verdict]:
+def base(stage: ClientStage, verdict: Verdict) -> Dict[str, Verdict]:
+    """Return a verdict on what every client of a revision has to do."""
     return {"version.base-required" if stage.revision.stateless else "lifecycle.base-required": verdict}
 
 
@@ -55,7 +56,7 @@ BASE = ("lifecycle.base-required", "version.base-required")
 @client_scene("unknown-notification", *BASE, provokes="jsonrpc.notification-no-response")
 def unknown_notification(stage: ClientStage) -> Said:
     """A notification that nobody knows is not answered, and the client goes on."""
-    return _base(stage, _bears(stage, "an unknown notification", lambda asked: asked.note(
+    return base(stage, bears(stage, "an unknown notification", lambda asked: asked.note(
         "notifications/examiner/unknown", {"text": "nobody knows this one"})))
 
 
@@ -66,20 +67,20 @@ def foreign_answer(stage: ClientStage) -> Said:
         asked.say({"jsonrpc": "2.0", "id": "nobody-asked", "result": {}})
         asked.say({"jsonrpc": "2.0", "id": 987654321, "error": {"code": INTERNAL_ERROR, "message": "for nobody"}})
 
-    return _base(stage, _bears(stage, "a response to no request", say))
+    return base(stage, bears(stage, "a response to no request", say))
 
 
 @client_scene("foreign-progress", "progress.track-tokens", provokes="jsonrpc.notification-no-response")
 def foreign_progress(stage: ClientStage) -> Said:
     """Progress for a token that nobody has given does no harm."""
-    return _bears(stage, "progress for an unknown token", lambda asked: asked.note(
+    return bears(stage, "progress for an unknown token", lambda asked: asked.note(
         PROGRESS, {"progressToken": "examiner-no-token", "progress": 1}))
 
 
 @client_scene("foreign-cancel", "cancel.ignore-unknown", only=lambda revision: revision.peer_requests)
 def foreign_cancel(stage: ClientStage) -> Said:
     """A cancellation of a request that the server has never sent does no harm."""
-    return _bears(stage, "a cancellation of nothing", lambda asked: asked.note(
+    return bears(stage, "a cancellation of nothing", lambda asked: asked.note(
         "notifications/cancelled", {"requestId": "examiner-never-used", "reason": "a test"}))
 
 
@@ -94,7 +95,7 @@ def unreadable(stage: ClientStage) -> Said:
         for line in _LINES:
             asked.say(line)
 
-    return _bears(stage, "what is no message", say)
+    return bears(stage, "what is no message", say)
 
 
 @client_scene("errors", "jsonrpc.follow-spec", "errors.legacy-range-no-meaning")

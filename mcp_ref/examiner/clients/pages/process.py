@@ -1,0 +1,102 @@
+"""Scenes of stdio, and of requests that a client gives up.
+
+[..2025-11-25 basic/utilities/cancellation], [2026-07-28 basic/patterns/cancellation],
+[..2025-11-25 basic/lifecycle §Shutdown], [2026-07-28 basic/transports/stdio].
+"""
+
+from functools import partial
+from typing import Any, Dict, List, Optional
+
+from ....methods import CALL_TOOL, CANCELLED
+from ....wiretrace import CLIENT
+from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, scene
+from ..script import ADD, NOTHING, STOCK, Asked, Heard, Tool, text
+from ..stage import ClientRun, ClientStage
+
+process_scene = partial(scene, party=CLIENT, wires="pipe")
+SLOW = "slow"
+
+
+@partial(scene, party=CLIENT, wires="pipe web sse")(
+    "give-up", "cancel.race", "cancel.stdio-notification", "timeout.cancel",
+    provokes="cancel.request-id-required cancel.client-issued cancel.ignore-late-response", needs=CALL_TOOL)
+def give_up(stage: ClientStage) -> Said:
+    """A call of the tool `slow` is never answered: a client that gives it up says so, and bears an answer after that.
+    """
+    script = stage.script()
+    calls: List[Any] = []
+
+    def play(asked: Asked) -> Any:
+        calls.append(asked.id)
+
+        def is_end(heard: Heard) -> bool:
+            return heard.method == CANCELLED and heard.params.get("requestId") == asked.id
+
+        if script.wait(is_end, stage.patience) is not None:
+            asked.say({"jsonrpc": "2.0", "id": asked.id, "result": script.whole(CALL_TOOL, text("too late"))})
+        return NOTHING
+
+    script.tools = {SLOW: Tool({**ADD, "name": SLOW}, play), **STOCK}
+    run = stage.run(script)
+    if not calls:
+        raise NotExamined("the client does not call the tool slow")
+    return _given_up(stage, run, calls[0])
+
+
+def _given_up(stage: ClientStage, run: ClientRun, id: Any) -> Dict[str, Verdict]:
+    place = next(number for number, each in enumerate(run.heard) if each.method == CALL_TOOL)
+    later = [each for each in run.heard[place + 1:] if each.is_request]
+    told = any(each.method == CANCELLED and each.params.get("requestId") == id for each in run.heard)
+    closed = stage.revision.stateless and any(id in each.get("ids", ()) for each in run.script.told)
+    if not told and not closed and not later:
+        return dict.fromkeys(("cancel.race", "cancel.stdio-notification", "timeout.cancel"), CannotTell(
+            "the client did not give up the call in the time that it was watched"))
+    silent = Broken("the client has gone on with %s, and cancelled nothing" % ", ".join(
+        each.method for each in later[:3]))
+    said: Verdict = KEPT if told or (closed and stage.wire != "pipe") else silent
+    return {"timeout.cancel": said, "cancel.stdio-notification": said if stage.wire == "pipe" else None,
+            "cancel.race": None if not told else KEPT if later or run.ended else Broken(
+                "after an answer to a cancelled call nothing came")}
+
+
+def _in_process(stage: ClientStage, settings: Dict[str, Any]) -> ClientRun:
+    """Return a run with settings of the process. Raises `NotExamined` if the client starts none."""
+    if stage.direct:
+        raise NotExamined("the client starts no process")
+    script = stage.script()
+    script.stub = settings
+    return stage.run(script)
+
+
+@process_scene("stderr", "stdio.stderr-not-error", "lifecycle.base-required", "version.base-required")
+def stderr(stage: ClientStage) -> Said:
+    """The server writes to standard error that something has failed: that is no end of anything."""
+    return stage.goes_on(_in_process(stage, {"stderr": "ERROR: this is a test\n" * 20}), "after text on standard error")
+
+
+@process_scene("shutdown", provokes="stdio.shutdown-close-input stdio.shutdown-wait")
+def shutdown(stage: ClientStage) -> Said:
+    """The server ends when its input ends."""
+    _in_process(stage, {})
+    return None
+
+
+def _ended(run: ClientRun, wanted: Optional[str]) -> Verdict:
+    did = [str(each.get("did")) + str(each.get("signal", "")) for each in run.script.told]
+    if not run.ended:
+        return CannotTell("the client was ended before it had ended its server")
+    if "gone" not in did:
+        return Broken("the client has ended, and the process of its server is there still")
+    return KEPT if wanted is None or wanted in did else CannotTell("the process ended in another way")
+
+
+@process_scene("stays", "stdio.shutdown-force", provokes="stdio.shutdown-sigterm stdio.shutdown-wait")
+def stays(stage: ClientStage) -> Said:
+    """The server goes on when its input has ended: a signal ends it."""
+    return _ended(_in_process(stage, {"stays": True}), None)
+
+
+@process_scene("deaf", "stdio.shutdown-force", provokes="stdio.shutdown-sigkill")
+def deaf(stage: ClientStage) -> Said:
+    """The server goes on when it is asked to end by a signal, too: it is killed."""
+    return _ended(_in_process(stage, {"stays": True, "deaf": True}), None)
