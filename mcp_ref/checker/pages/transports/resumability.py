@@ -181,7 +181,8 @@ def note_id(seen: SseEvent) -> None:
     S [3] stream
   + S [3] event {"id": "a-0", "data": ""}
     S [3 id=a-1] #1 {"content": []}
-""", reading="a server that gives no ids has streams that cannot be resumed, and nothing to prepare for")
+""", reading="a server that gives no ids has streams that cannot be resumed, and nothing to prepare for; a request "
+             "that names no revision is taken for one of 2025-03-26")
 def primed(seen: SseEvent) -> Verdict:
     """The stream of a POST begins with an event that has an id and no data."""
     exchange = seen.exchange
@@ -192,6 +193,8 @@ def primed(seen: SseEvent) -> Verdict:
         return None  # the revision is being agreed on, or the request is taken for one of 2025-03-26
     if seen.id and not seen.data and seen.message is None:
         return KEPT
+    if not seen.id or exchange.header("mcp-protocol-version") is None:
+        return None
     cursors = exchange.session.state(Cursors)
     if cursors.unprimed:
         return None
