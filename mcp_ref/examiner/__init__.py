@@ -29,7 +29,7 @@ module           what it has
 `report`         the report, for people and for programs
 ===============  ===================================================================================================
 
-Not examined yet: clients; skills and apps; and what the report calls "no scene shows it". Of a server that lets in
+Not examined yet: clients; and what the report calls "no scene shows it". Of a server that lets in
 nobody without a token only that is examined, unless a header field has one.
 """
 

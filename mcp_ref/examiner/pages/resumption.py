@@ -36,7 +36,7 @@ def _strange(answer: Reaction, id: Any, token: str) -> Optional[str]:
 
 
 def _broken_at(talk: Talk, tool: Tool, cut: int) -> Optional[Verdict]:
-    """Break the stream of a call after some events, call once more, and resume it.
+    """Break the stream of a call after some events, make another call, and resume it.
 
     Return the verdict; None if there was nothing to resume: the call was answered before, or has no ids.
     """
