@@ -181,7 +181,7 @@ class Pipe(Heard):
 
     @property
     def pid(self) -> Optional[int]:
-        """See `Heard.pid`."""
+        """Return the id of the process; see `Heard.pid`."""
         return getattr(self.child, "pid", None)
 
     def open(self) -> None:
