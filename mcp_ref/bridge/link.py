@@ -263,8 +263,9 @@ class Link:
             return error.__cause__
         if isinstance(error, (RpcError, RequestCancelled)):
             return error
-        if isinstance(error, CapabilityMissing):
-            return RpcError(METHOD_NOT_FOUND, "Method not found: %s: %s" % (method, error))
+        if isinstance(error, LocalProtocolError):  # the server has not this request, or not for these params
+            code = METHOD_NOT_FOUND if isinstance(error, CapabilityMissing) else INVALID_PARAMS
+            return RpcError(code, "%s cannot be passed on: %s" % (method, error))
         return self.session.broken(context.connection, error)
 
     # Requests and notifications of the server

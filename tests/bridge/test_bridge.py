@@ -179,8 +179,7 @@ FRONTS = {"http": ("http://127.0.0.1:0/mcp", "/mcp"), "sse": ("http://127.0.0.1:
 
 @pytest.mark.parametrize("behind", ["http", "sse", "tcp"])
 @pytest.mark.parametrize("front, revision", [
-    ("http", "2026-07-28"), ("http", "2025-11-25"), ("sse", "2024-11-05"), ("tcp", "2026-07-28"),
-    ("tcp", "2025-06-18")])
+    ("http", "2026-07-28"), ("http", "2025-11-25"), ("sse", "2024-11-05"), ("tcp", "2026-07-28")])
 def test_any_transport_stands_before_any(front, revision, behind, tmp_path):
     """Over pairs of sockets; `test_the_command` has stdio on both sides."""
     spoken = "2024-11-05" if behind == "sse" else None
