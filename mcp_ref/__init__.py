@@ -75,7 +75,7 @@ _HOMES = {
     "connect": ".client",
 }
 """Public name -> module. Resolved on first use (PEP 562), so that importing the package loads next to nothing."""
-_PAGES = ("auth", "client", "contributing", "host", "messages", "server", "threads")
+_PAGES = ("auth", "bridge", "client", "contributing", "host", "messages", "server", "threads")
 """Modules whose help the documentation names: ``help(mcp_ref.auth)`` needs no other import than that of the package."""
 
 
