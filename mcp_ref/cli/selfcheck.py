@@ -21,7 +21,7 @@ from ..client import connect
 from ..errors import ConnectFailed, McpError
 from ..revisions import LATEST, LATEST_HANDSHAKE
 from ..server import Server
-from ..threads import available, start_thread
+from ..threads import available, need, start_thread
 from ..transports.lines.process import split_for_windows
 from ..version import __version__
 from .command import Command, Commands
@@ -356,6 +356,7 @@ def attempt(area: str, name: str, check: Callable[[Stage], str], stage: Stage) -
 
 
 def _selfcheck(options: Any) -> int:
+    need("selfcheck")
     outcomes: List[Outcome] = []
     about = system()
     lines = ["%-24s%s" % item for item in about.items()] + [""]

@@ -27,6 +27,7 @@ from ..jsontext import JsonError, dumps, loads
 from ..limits import DEFAULT, Limits
 from ..methods import INITIALIZE
 from ..recorder.proxy import host_of
+from ..threads import need
 from ..urls import is_loopback
 from .player import Book, Player, is_stateless
 from .script import ANSWERS, Turn
@@ -151,7 +152,8 @@ class Site:
         return self._server.url + (paths[0] if paths else "/mcp")
 
     def open(self) -> None:
-        """Listen. Raises `ConnectFailed`."""
+        """Listen. Raises `ConnectFailed`, `NoThreads`."""
+        need("replaying over HTTP")
         self._server.open()
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ SECONDS = 240
 TESTS = (
     "tests/server/test_signature.py", "tests/protocol", "tests/test_codec.py", "tests/test_jsonrpc.py",
     "tests/test_jsontext.py", "tests/test_messages.py", "tests/test_uritemplate.py",
-    "tests/test_jsonschema_keywords.py",
+    "tests/test_jsonschema_keywords.py", "tests/playback",
 )
 LEFT_OUT = (
     "loads_no_inspect",  # starts a process

@@ -15,11 +15,16 @@ from mcp_ref.client import Client, to_text
 from mcp_ref.errors import ConnectionLost, LocalProtocolError, NoThreads
 from mcp_ref.host import Policy
 from mcp_ref.jsontext import JsonError, dumps, loads
+from mcp_ref.playback.comparison import compare
+from mcp_ref.playback.player import Book, Player
+from mcp_ref.playback.script import Script
+from mcp_ref.playback.web import Site
 from mcp_ref.server import Inline
 from mcp_ref.server.serving.http_listener import endpoint_of
 from mcp_ref.streamable.server.call import Caller
 from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair
+from mcp_ref.wiretrace import Trace
 
 Step = Callable[[], None]
 STEPS: Dict[str, Step] = {}
@@ -339,6 +344,32 @@ def a_stream_that_stays_open_is_refused() -> None:
     listen = {**JSON, "Accept": "text/event-stream", "Mcp-Session-Id": session}
     expect_error(NoThreads, "streams=False", lambda: caller.call("GET", "/mcp", listen))
     caller.close()
+
+
+# -- Recordings --------------------------------------------------------------------------------------------------------
+
+@step
+def a_recording_is_played_and_compared() -> None:
+    events: List[Any] = []
+    with connect(demo(), era="legacy", trace=Trace(events.append)) as client:
+        assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
+    script = Script()
+    for event in events:
+        script.take(event)
+    answers: List[Any] = []
+    player = Player(Book(script.finish()), lambda message, place, apart: answers.append(message))
+    player.receive(request(9, "tools/call", name="add", arguments={"a": 1, "b": 2}))
+    assert answers[0]["id"] == 9 and answers[0]["result"]["content"][0]["text"] == "3", answers
+    assert compare(script, script) == []
+    expect_error(NoThreads, "replaying over HTTP needs threads", Site(Book(script)).open)
+    expect_error(NoThreads, "needs threads", lambda: run_command(["selfcheck"]))
+
+
+def run_command(words: List[str]) -> int:
+    """Run a command as `main` does, without making its errors lines of text."""
+    from mcp_ref.cli.selfcheck import COMMANDS
+
+    return COMMANDS[words[0]].run(None)
 
 
 # -- What does not work ------------------------------------------------------------------------------------------------
