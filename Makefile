@@ -3,8 +3,8 @@ PYTHON ?= python3
 TOOL = $(PYTHON) tests/tools
 SPEC ?= ../shared/spec
 
-.PHONY: help selfcheck demo test matrix check conformance interop hosts page-test foreign bench soak stress fuzz pyz bundled
-.PHONY: wheel spec
+.PHONY: help selfcheck demo test matrix check conformance interop hosts page-test foreign examined bench soak stress
+.PHONY: fuzz pyz bundled wheel spec
 help:    ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
 selfcheck: ## check what works on this system, and print a report to send (any python3, nothing installed)
@@ -28,6 +28,8 @@ page-test: ## drive the page of a session in Chromium (ARGS=--install: by apt-ge
 foreign: ## record sessions between programs of other makers, and judge them (about ten minutes)
 	@$(PYTHON) tests/interop/foreign.py $(ARGS)
 	@$(PYTHON) tests/interop/conformance_sessions.py $(ARGS)
+examined: ## examine servers of other makers, and compare with what was judged by hand (half an hour)
+	@$(PYTHON) tests/interop/examine_servers.py $(ARGS)
 bench:   ## measure start-up, calls, HTTP, features and memory against floors of the same run
 	@$(PYTHON) tests/bench/run.py $(ARGS)
 soak:    ## thousands of sessions, streams, refusals and cuts over HTTP; then everything back at the start

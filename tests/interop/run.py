@@ -11,6 +11,7 @@
  - our bridge between them: official clients before our server, ours before the reference servers (`bridged`)
  - clients that have to be let in, ours and theirs, with an authorization server that is not ours (`authorization`)
  - tasks: clients and servers of both generations (`task_walks`)
+ - two servers are examined, and what is found is compared with what was judged by hand (`examine_servers`)
  - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
    `sse_readers`)
  - the pages about porting from other libraries: their programs, their servers beside ours, every name (`porting`)
@@ -131,6 +132,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     import both_eras
     import bridged
     import bundles
+    import examine_servers
     import http_heads
     import http_scale
     import http_shells
@@ -166,6 +168,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     table.update({name: partial(walk, commands) for name, walk in task_walks.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in porting.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in replays.WALKS.items()})
+    table.update({name: partial(walk, commands) for name, walk in examine_servers.QUICK.items()})
     table["http-heads"] = http_heads.walk
     table["bundles"] = bundles.walk
     table["yaml-readers"] = yaml_readers.walk

@@ -19,6 +19,13 @@ NPM_PINS: Dict[str, Tuple[str, str]] = {
     "filesystem": ("@modelcontextprotocol/server-filesystem@2026.8.31", "mcp-server-filesystem"),
     "memory": ("@modelcontextprotocol/server-memory@2026.8.31", "mcp-server-memory"),
 }
+EXAMINED_NPM_PINS: Dict[str, Tuple[str, str]] = {
+    "thinking": ("@modelcontextprotocol/server-sequential-thinking@2026.8.31", ".bin/mcp-server-sequential-thinking"),
+    "mcp-time": ("mcp-time-linux-x64@0.4.0", "mcp-time-linux-x64/bin/mcp-time"),
+    "mcp-cron": ("mcp-cron-linux-amd64@0.9.1", "mcp-cron-linux-amd64/bin/mcp-cron"),
+    "cortex": ("@temporal-cortex/cortex-mcp-linux-x64@0.9.1", "@temporal-cortex/cortex-mcp-linux-x64/bin/cortex-mcp"),
+}
+"""Servers that are examined only; three are compiled ones, made for one kind of machine."""
 TYPESCRIPT_PINS: Tuple[str, ...] = (
     "@modelcontextprotocol/client@2.4.0", "@modelcontextprotocol/server@2.4.0", "@modelcontextprotocol/node@2.1.2",
 )
@@ -52,6 +59,7 @@ PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
     "official_v1": ("mcp==1.30.0",),
     "official_v2": ("mcp==2.3.0",),
 }
+FETCH_PINS: Tuple[str, ...] = ("mcp-server-fetch==2026.10.24", "mcp==2.3.0")
 FASTMCP_PINS: Tuple[str, ...] = ("fastmcp==4.1.0",)
 FASTMCP_TASKS_PINS: Tuple[str, ...] = ("fastmcp-tasks==4.1.2",)
 ZEROMCP_PINS: Tuple[str, ...] = ("zeromcp==1.10.3",)
@@ -76,6 +84,19 @@ def install() -> Dict[str, List[str]]:
     commands["typescript"] = [str(shutil.which("node"))]
     commands["inspector"] = _install_inspector()
     return commands
+
+
+def examined() -> Dict[str, List[str]]:
+    """The commands of servers that are examined, besides those of `install`."""
+    scripts = _npm(PEERS / "examined", [package for package, _ in EXAMINED_NPM_PINS.values()], "--ignore-scripts")
+    found = {}
+    for name, (_, path) in EXAMINED_NPM_PINS.items():
+        program = scripts.parent / path
+        program.resolve().chmod(0o755)
+        found[name] = [str(program)]
+    python = environment(PEERS / "fetch", FETCH_PINS, recent_python(PYTHON_FLOOR))
+    found["fetch"] = [str(pathlib.Path(python).with_name("mcp-server-fetch"))]
+    return found
 
 
 def fastmcp() -> str:
