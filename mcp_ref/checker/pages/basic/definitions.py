@@ -8,7 +8,8 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from ....codec import DecodeError, decoder
 from ....methods import (
-    EMBEDDED, INPUT_REQUIRED, SENDER, Method, is_vendor, known_since, load, lookup, params_class, result_class,
+    EMBEDDED, INPUT_REQUIRED, SENDER, UPDATE_TASK, Method, is_vendor, known_since, load, lookup, params_class,
+    result_class,
 )
 from ....readers import Checked
 from ....requirements import Requirement
@@ -16,8 +17,9 @@ from ....revisions import Revision
 from ....wiretrace import CLIENT, SERVER
 from ...extensions import ADDED, added, added_result, is_reserved
 from ...observed import NOTIFICATION, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
-from ...values import at, masked, short
+from ...rounds import answers
+from ...rules import ANSWERED, KEPT, Broken, CannotTell, Verdict, rule
+from ...values import at, has_mask, masked, short
 from .lifecycle import UNDECLARED
 from .versioning import Era
 
@@ -25,6 +27,7 @@ UNDECIDED: Dict[str, str] = {}
 
 _ANY = ("here:*",)
 _NOTIFICATIONS = "notifications/"
+_QUESTIONS = ("elicitation/create", "sampling/createMessage", "roots/list")
 _LONGEST = 4096
 """Characters of a `_meta` that is remembered."""
 
@@ -33,7 +36,7 @@ def _row(id: str, level: str, revisions: str = "..") -> Requirement:
     return Requirement(id, level, "both", revisions, "schema.json", "")
 
 
-def fault(decode: Callable[..., Any], value: Any, name: str, what: str) -> Optional[Broken]:
+def _fault(decode: Callable[..., Any], value: Any, name: str, what: str) -> Optional[Broken]:
     """Return what of a value does not fit; None if nothing, or if what is there was masked."""
     try:
         decode(value, name)
@@ -95,12 +98,12 @@ def params(message: Message) -> Verdict:
     given = message.data.get("params", {})
     if message.revision.handshake or "progressToken" in message.meta or message.kind != REQUEST or (
             message.method in ADDED):
-        return fault(found[0], given, "params", found[1]) or KEPT
+        return _fault(found[0], given, "params", found[1]) or KEPT
     # Without a handshake client and capabilities are in each request, mostly the same: read once, by far the most of it
     good, told = message.session.state(Good).metas, repr(message.meta)  # 1 and true are equal, their texts are not
     if good.get(found[0]) == told:
-        return fault(found[0], dict(given, _meta=Checked(message.meta)), "params", found[1]) or KEPT
-    verdict = fault(found[0], given, "params", found[1]) or KEPT
+        return _fault(found[0], dict(given, _meta=Checked(message.meta)), "params", found[1]) or KEPT
+    verdict = _fault(found[0], given, "params", found[1]) or KEPT
     if verdict is KEPT and message.meta and len(told) <= _LONGEST:
         good[found[0]] = told
     return verdict
@@ -141,7 +144,32 @@ def result(message: Message) -> Verdict:
     found = _result_decoder(message, row, revision)
     if found is None:
         return None
-    return fault(found[0], message.data.get("result"), "result", found[1]) or KEPT
+    return _fault(found[0], message.data.get("result"), "result", found[1]) or KEPT
+
+
+@rule("schema.input-answers", on=ANSWERED, follows=(*_ANY, "schema.params"), row=Requirement(
+    "schema.input-answers", "MUST", "client", "2026-07-28", "basic/patterns/mrtr", "InputResponses"), scene="""
+    on stdio 2026-07-28
+    C #1 tools/call {"name": "t", "arguments": {}}
+    S #1 {"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}}
+  + C #2 tools/call {"name": "t", "arguments": {}, "inputResponses": {"a": {"roots": []}}}
+  - C #2 tools/call {"name": "t", "arguments": {}, "inputResponses": {"a": {"action": "decline"}}}
+    S #2 {"content": []}
+""")
+def fitting(message: Message) -> Verdict:
+    """The answer to a question is a result of the method that the question has."""
+    revision, verdict = message.revision, None
+    if message.kind != REQUEST or message.method == UPDATE_TASK or revision is None or message.notes.get("several"):
+        return None
+    for method in _QUESTIONS:
+        row = lookup(method, revision)
+        for answer in answers(message, method):
+            wrong = None if row is None or has_mask(answer.result) else _fault(
+                decoder(result_class(row), revision), answer.result, "params", "a result of %s" % method)
+            if wrong is not None:
+                return wrong._replace(where=answer.where)
+            verdict = KEPT
+    return verdict
 
 
 @rule("schema.unknown-method", on=(REQUEST, NOTIFICATION), follows=_ANY, row=_row("schema.unknown-method", "SHOULD"),

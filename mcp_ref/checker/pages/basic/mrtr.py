@@ -3,18 +3,15 @@
 import json
 from typing import Any, Dict, List, Tuple, Union
 
-from ....codec import decoder
 from ....diagnostics.redaction import MASK
-from ....methods import UPDATE_TASK, is_vendor, lookup, result_class
-from ....requirements import Requirement
+from ....methods import is_vendor
 from ....wiretrace import SERVER
 from ...observed import NOISE, REQUEST, Message, id_key
 from ...rounds import (
-    ATTEMPTS, INPUT_REQUIRED, STATE, Round, States, answers, candidates, goes_on, responses, round_of, target_of,
+    ATTEMPTS, INPUT_REQUIRED, STATE, Round, States, candidates, goes_on, responses, round_of, target_of,
 )
 from ...rules import ANSWERED, ASKED, KEPT, Broken, CannotTell, Verdict, rule
-from ...values import has_mask, members, short
-from .definitions import fault
+from ...values import members, short
 
 UNDECIDED = {
     "mrtr.state-integrity": "whether a state matters, and is protected, shows to its server only; traces mask it",
@@ -169,29 +166,6 @@ def answers_first(message: Message) -> Verdict:
     if found is None or not found.questions or message.notes.get("tied") != STATE or target_of(message) != found.target:
         return None
     return KEPT if responses(message) else Broken("another attempt without answers", "params.inputResponses")
-
-
-@rule("schema.input-answers", on=ANSWERED, follows=("here:*", "schema.params"), row=Requirement(
-    "schema.input-answers", "MUST", "client", "2026-07-28", "basic/patterns/mrtr", "InputResponses"),
-      scene=scene(FIRST + """
-  + C #2 tools/call {"name": "t", "arguments": {}, "inputResponses": {"a": %(answer)s}, "requestState": "***0a1b2c3d"}
-  - C #2 tools/call {"name": "t", "arguments": {}, "inputResponses": {"a": {"roots": []}}, \
-"requestState": "***0a1b2c3d"}
-""" + DONE))
-def fitting(message: Message) -> Verdict:
-    """The answer to a question is a result of the method that the question has."""
-    revision, verdict = message.revision, None
-    if message.kind != REQUEST or message.method == UPDATE_TASK or revision is None or message.notes.get("several"):
-        return None
-    for method in _NEEDS:
-        row = lookup(method, revision)
-        for answer in answers(message, method):
-            wrong = None if row is None or has_mask(answer.result) else fault(
-                decoder(result_class(row), revision), answer.result, "params", "a result of %s" % method)
-            if wrong is not None:
-                return wrong._replace(where=answer.where)
-            verdict = KEPT
-    return verdict
 
 
 def _alike(message: Message) -> List[Round]:
