@@ -550,7 +550,7 @@ _HEAD = (r'\{"time": ?((?:0|[1-9]\d{0,9})(?:\.\d{1,9})?), ?"from": ?"(client|ser
          r'(?:"connection": ?"([ !#-\[\]-~]*)", ?)?(?:"exchange": ?([1-9]\d{0,15}), ?)?(?:"(kind|message)": ?)')
 _PARTIES = {b"client": CLIENT, b"server": SERVER}
 _made = tuple.__new__
-"""What makes an event of its members in half the time of the class."""
+"""The maker of an event of its members, in half the time of the class."""
 _IN_HEAD = ("time", "from", "connection", "exchange", "trace")
 _IN_MESSAGE = replace(LIMITS, max_depth=LIMITS.max_depth - 1)
 _LONGEST_END, _MOST_ENDS = 1024, 256
