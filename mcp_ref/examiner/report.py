@@ -133,14 +133,15 @@ class ExaminationReport:
     def lines(self, whole: bool = False) -> List[str]:
         """Return the report for people. ``whole``: with every requirement that was not examined, or cannot be told."""
         broken, warned = (sum(group.level == level for group in self.groups) for level in (BROKEN, WARNED))
-        name = self.server and shorten(plain(self.server), WIDTH - 24) + ": "
+        name = self.server and shorten(plain(self.server), WIDTH - 38) + ": "
         found = ["%s%d broken, %d warned" % (name, broken, warned)]
+        if self.hostile is not None:
+            found[0] += ", %d fragile" % len(self.hostile.groups)
         if not self.examined:
             found = ["%sno revision is spoken%s" % (name, "" if self.party == CLIENT else (
                 "; python3 -m mcp_ref doctor SERVER looks for the cause"))]
         if self.chapters:
-            found += ["", "requirements, by what came of them (a fault may break several, and one may be broken "
-                      "twice):"]
+            found += ["", "requirements of each revision, by what came of them (one fault may break several):"]
             found += ["%-12s%s" % ("revision", "".join("%14s" % state for state in STATES))]
         for chapter in self.chapters:
             name = chapter.revision.name
@@ -150,14 +151,15 @@ class ExaminationReport:
                 continue
             counts = self.counts(name)
             found.append("%-12s%s" % (name, "".join("%14d" % counts[state] for state in STATES)))
+        if self.chapters and self.examined and not self.groups:
+            found += ["", "no fault was found: what was examined is kept"]
         for group in self.groups:
             found += ["", *_block(group, self.party)]
         if self.hostile is not None:
             found += self.hostile.lines(WIDTH)
         found += self._unplayed()
         if self.groups:
-            found += ["", "again: examine %s --only SCENE; more: explain RULE; the messages: --trace=FILE" % (
-                "--client CLIENT" if self.party == CLIENT else "SERVER")]
+            found += ["", "the messages: the line behind again, with --trace=FILE; then ladder FILE draws them"]
         if self.compares and self.gone():
             found += ["", "in the baseline, and not found again:"] + ["  " + key for key in self.gone()]
         if whole:
@@ -205,6 +207,11 @@ def _block(group: FaultGroup, party: str) -> List[str]:
     body = [", ".join(group.revisions), plain(": ".join(filter(None, (group.where, group.evidence)))),
             _same(group), "scene %s: %s" % (scene.name, scene.text) if scene is not None else "",
             "[%s]" % group.requirement.citation, group.requirement.url, "id " + group.key]
+    if group.where:  # the checker has found it, and says what it wants
+        body.insert(2, _wanted(group.id))
+    body[-1] = "again: examine %s --revision %s --only %s" % (
+        "--client CLIENT" if party == CLIENT else "SERVER", group.revisions[0], group.key if scene is None else scene.name)
+    body.append("more: explain " + group.key)
     found = [title]
     for text in filter(None, body):
         found += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False,
@@ -217,6 +224,14 @@ def _same(group: FaultGroup) -> str:
     said = list(dict.fromkeys("%s: %s" % (each.id, each.evidence) for each in group.others))
     more = " (and %d more)" % (len(said) - _MOST) if len(said) > _MOST else ""
     return "the same cause: %s%s" % ("; ".join(said[:_MOST]), more) if said else ""
+
+
+def _wanted(id: str) -> str:
+    """Return the rule of the checker for a requirement, in a sentence; "" if there is none."""
+    from ..checker.rules import load as load_rules
+
+    found = load_rules().get(id)
+    return "" if found is None else "wanted: " + found.text
 
 
 def as_json(report: ExaminationReport) -> Dict[str, Any]:

@@ -51,7 +51,7 @@ def test_a_fault_has_its_clause_and_an_id(capsys, bad):
     assert code == 1
     assert "BROKEN: lifecycle.base-required [MUST]" in said.out and "[2025-11-25 basic/index]" in said.out
     assert "error -32000 'no', in the place of -32601" in said.out and "scene unknown-method: A request" in said.out
-    assert "again: examine SERVER --only SCENE; more: explain RULE" in said.out
+    assert "again: examine SERVER --revision 2025-11-25 --only unknown-method" in said.out
     assert max(map(len, said.out.splitlines())) <= 100
 
 

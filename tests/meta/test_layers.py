@@ -58,7 +58,6 @@ APART: Dict[str, str] = {
     "examiner/clients/pages/questions": "the questions of a part of the protocol, of which rounds ask one",
     "examiner/clients/stub": "a program that clients start",
     "examiner/pages/web": "scenes of all revisions over HTTP, beside those of the newest",
-    "examiner/report": "the forms of a report; the command that prints them stands above the examiner",
 }
 # HTTP/1.1 is a library of its own, and knows nothing of what is sent over it.
 HTTP_MAY_NOT_USE = {"revisions", "model", "readers", "jsontext", "jsonrpc", "codec", "messages", "methods", "protocol"}

@@ -9,6 +9,7 @@ import json
 import sys
 from functools import partial
 from random import randrange
+from textwrap import wrap
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
 
 from ...checker.rules import load as load_rules
@@ -18,7 +19,7 @@ from ...examiner.clients.starts import ByHand, CommandStart
 from ...examiner.examination import BROKEN, PATIENCE, WARNED, Examination
 from ...examiner.hostile import ATTACKS, FRAGILE
 from ...examiner.hostile import SECONDS as HOSTILE_SECONDS
-from ...examiner.report import FORM, FORMS, ExaminationReport
+from ...examiner.report import FORM, FORMS, WIDTH, ExaminationReport
 from ...examiner.scenes import load
 from ...examiner.stage import ALL
 from ...examiner.talk import NotSpoken, Wire
@@ -91,8 +92,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
                              "(hostile input)")
     parser.add_argument("--baseline", metavar="FILE", help="an earlier report as JSON: what it has is known")
     parser.add_argument("--out", metavar="FILE", help="write the report to a file")
-    parser.add_argument("--list", action="store_true",
-                        help="print the scenes (SERVER may be -); with --client those for clients")
+    parser.add_argument("--list", action="store_true", help="print the scenes, with revisions and requirements "
+                        "(SERVER may be -); with --client those for clients")
 
 
 def _examine(options: Any) -> int:
@@ -238,7 +239,12 @@ def _list(options: Any) -> int:
                    "needs": row.needs or None, "text": row.text} for row in rows])
         return DONE
     for row in rows:
-        say("%-26s %-12s %s" % (row.name, "/".join(row.wires), row.text))
+        names = [REVISIONS[rank].name for rank in sorted(row.ranks)]
+        say("%s  (%s; %s%s)" % (row.name, names[0] if len(names) == 1 else "%s to %s" % (names[0], names[-1]),
+                                "/".join(row.wires), "; needs " + row.needs if row.needs else ""))
+        texts = [row.text] + ["decides " + ", ".join(row.ids)] * bool(row.ids)
+        for text in texts + ["provokes " + ", ".join(row.provokes)] * bool(row.provokes):
+            say("\n".join(wrap(text, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)))
     return DONE
 
 
