@@ -209,8 +209,9 @@ def _block(group: FaultGroup, party: str) -> List[str]:
             "[%s]" % group.requirement.citation, group.requirement.url, "id " + group.key]
     if group.where:  # the checker has found it, and says what it wants
         body.insert(2, _wanted(group.id))
+    peer = "--client CLIENT" if party == CLIENT else "SERVER"
     body[-1] = "again: examine %s --revision %s --only %s" % (
-        "--client CLIENT" if party == CLIENT else "SERVER", group.revisions[0], group.key if scene is None else scene.name)
+        peer, group.revisions[0], group.key if scene is None else scene.name)
     body.append("more: explain " + group.key)
     found = [title]
     for text in filter(None, body):

@@ -31,8 +31,9 @@ from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted_grant import found
 
 GUESSABLE = {"random", "uuid", "_random", "numpy"}
-ALLOWED = {("mcp_ref/streamable/client/streamable.py", "random", "uniform")}
-"""File, module, and what is used of it: how long clients wait before they come back."""
+ALLOWED = {("mcp_ref/streamable/client/streamable.py", "random", "uniform"),
+           ("mcp_ref/examiner/hostile/traffic.py", "random", "Random")}
+"""File, module, and what is used of it: how long clients wait before they come back; what a seed has to repeat."""
 HASHES = {"mcp_ref/server/elicitation.py", "mcp_ref/server/registry/caching.py", "mcp_ref/client/cached_calls.py",
           "mcp_ref/peer/inflight.py"}
 """Files that call `hash`: to see whether there is one, to give one, and to remember cursors and ids that were seen."""

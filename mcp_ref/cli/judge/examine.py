@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 from functools import partial
-from random import randrange
+from secrets import randbelow
 from textwrap import wrap
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
 
@@ -169,7 +169,7 @@ def _attacks(options: Any) -> Dict[str, FrozenSet[int]]:
         found[name] = found.get(name, frozenset()).union([int(number)] if number else [])
         options.only.remove(text)
     if options.seed is None:
-        options.seed = randrange(10_000)
+        options.seed = randbelow(10_000)
     options.hostile = options.hostile or bool(found)
     return found
 
