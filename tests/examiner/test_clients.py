@@ -9,19 +9,22 @@ from typing import Any, Callable, Dict, List, NamedTuple, Type
 
 import pytest
 
+from mcp_ref.checker.rules import UNDECIDED
+from mcp_ref.checker.rules import load as load_rules
 from mcp_ref.errors import McpError
 from mcp_ref.examiner.clients.examination import ClientExamination
 from mcp_ref.examiner.clients.starts import CommandStart, Started
 from mcp_ref.examiner.examination import BROKEN, KEPT, WARNED, Chapter
 from mcp_ref.examiner.report import ExaminationReport
 from mcp_ref.examiner.scenes import PIPE, load
+from mcp_ref.requirements import requirements
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.wiretrace import CLIENT
 from tests.examiner import everything_client
 from tests.examiner.small_client import Ended, SmallClient, Web
 
 PATIENCE = 20.0
-QUICK, LONGER = 0.4, 2.0
+LONGER = 2.0
 HANDSHAKE, LAST = "2025-11-25", "2026-07-28"
 
 
@@ -213,6 +216,8 @@ class Fetches(SmallClient):
             for each in tool["inputSchema"].get("properties", {}).values():
                 if "$ref" in each:
                     fetch(each["$ref"])
+            for icon in tool.get("icons", ()):
+                fetch(icon["src"])
         return found
 
 
@@ -222,6 +227,13 @@ def fetch(url: str) -> None:
     connection.request("GET", where.path)
     connection.getresponse().read()
     connection.close()
+
+
+class AssumesMeta(SmallClient):
+    def goes_on(self, result: Any) -> bool:
+        if any("examiner" in name for name in result.get("_meta", {})):
+            raise Ended("a name that is not known")
+        return super().goes_on(result)
 
 
 class TakesModes(SmallClient):
@@ -379,6 +391,8 @@ LIES = (
     Lie("batch", "batch.receive", HalfBatch, "2025-03-26"),
     Lie("pages", "pagination.no-fixed-size", TwoPages),
     Lie("empty-cursor", "pagination.empty-cursor", NoEmptyCursor),
+    Lie("odd-meta", "meta.reserved-no-assumptions", AssumesMeta),
+    Lie("icons", "icons.uri-scheme", Fetches, HANDSHAKE, "http"),
     Lie("form", "elicit.mode-default-form", AsksNoMode, HANDSHAKE),
     Lie("form", "elicit.one-mode", AsksNoMode, HANDSHAKE),
     Lie("undeclared-mode", "elicit.undeclared-mode-error", TakesModes, HANDSHAKE),
@@ -411,16 +425,48 @@ LIES = (
     Lie("give-up", "timeout.cancel", GivesUpSilently, HANDSHAKE),
     Lie("undeclared-question", "lifecycle.negotiated-capabilities", Undeclared, HANDSHAKE),
 )
+WAITS = {"batch"}
+"""Scenes in which a lie is that something does not come."""
 UNSHOWN = {"ordinary", "errors", "stderr", "stays", "deaf"}
 """Scenes that decide nothing to the worse, or that need a client that starts a process."""
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: "%s-%s" % (lie.scene, lie.client.__name__))
 def test_a_lie_is_named(lie: Lie) -> None:
-    chapter = examined(small(lie.client), lie.revision, lie.way, [lie.scene], QUICK)
+    chapter = examined(small(lie.client), lie.revision, lie.way, [lie.scene],
+                       LONGER if lie.scene in WAITS else PATIENCE)
     named = {row.requirement.id for row in chapter.rows() if row.state in (BROKEN, WARNED)}
     assert lie.id in named, (chapter.refused, chapter.scenes, chapter.faults)
 
 
 def test_every_scene_that_decides_has_a_lie() -> None:
     assert {name for name, row in load(CLIENT).items() if row.ids} == {each.scene for each in LIES} | UNSHOWN
+
+
+# --- What no scene shows -------------------------------------------------------------------------------------------
+
+_INSIDE = "what the client keeps, assumes or shows leaves no message, and it is not asked by anything on the wire"
+_FAMILIES = {"auth.": "authorization is not examined yet", "tasks": "tasks are not examined yet",
+             "skills.": "skills are not examined yet", "apps.": "apps are not examined yet"}
+LEFT = {
+    "transport.deliver": "a message that was lost on the way to a client is missed by nobody but its user",
+    "completion.rate-limit": "the page names no limit",
+    "elicit.url-consent": "the consent of a user leaves no message",
+    "subscribe.stdio-correlate": _INSIDE,
+    "subscribe.stdio-resubscribe": "a client may have lost its interest in what it had subscribed to",
+    "cache.key": _INSIDE, "cache.no-mrtr": _INSIDE,
+    "cache.private-not-shared": "it takes two users, and a start of the client has one",
+    "icons.reject-unsafe-schemes": "only a client that shows icons fetches them, and most show none",
+    "icons.same-origin": "which domains a client trusts is its own affair",
+    "schema.support-2020-12": "whether a client validates at all is seen in no message",
+    "schema.unsupported-dialect-error": "the error may be one for the user",
+}
+"""Requirements of clients at MUST that neither the checker nor a scene decides, with the reason."""
+
+
+def test_what_nobody_decides_has_a_reason() -> None:
+    load_rules()
+    decided = {id for row in load(CLIENT).values() for id in row.ids}
+    left = {id for id, row in requirements().items() if row.role in ("client", "both") and "MUST" in row.level
+            and id in UNDECIDED and id not in decided and not id.startswith(tuple(_FAMILIES))}
+    assert left == set(LEFT)

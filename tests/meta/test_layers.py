@@ -54,7 +54,6 @@ APART: Dict[str, str] = {
     "cli/packing/trial": "starts the server of a bundle; the other modules make and read files",
     "examiner/clients/endpoints": "the network; what is said there is in the script",
     "examiner/clients/examination": "the command that examines stands above the examiner",
-    "examiner/clients/pages/manners": "scenes, and what those of other modules have in common with them",
     "examiner/clients/pages/questions": "the questions of a part of the protocol, of which rounds ask one",
     "examiner/clients/stub": "a program that clients start",
     "examiner/pages/web": "scenes of all revisions over HTTP, beside those of the newest",

@@ -84,7 +84,8 @@ def version_negotiated(subject: Any) -> Verdict:
     agreed = exchange.session.revision
     if exchange.session.mixed:
         return CannotTell("which client sent the request: several share the connection")
-    if agreed is None or exchange.opened <= exchange.session.initialize_result.time:
+    result = exchange.session.initialize_result
+    if agreed is None or exchange.opened <= result.time or result.result.get("protocolVersion") not in NAMES:
         return None
     return KEPT if value == agreed.name else Broken("%s instead of %s" % (value[:40], agreed.name), VERSION)
 

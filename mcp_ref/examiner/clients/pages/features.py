@@ -16,6 +16,7 @@ from .manners import before, first_of
 client_scene = partial(scene, party=CLIENT, wires="pipe web sse")
 CURSORS = ("a", "\u00e9 \U0001f600 \"quoted\\\" =?base64?YQ==?=", "9" * 3000, "{\"page\": 4}")
 _SIZES = (3, 1, 0, 2, 1)
+_ODD_META = {"io.modelcontextprotocol/examiner": [1, None], "modelcontextprotocol.io/examiner": {"a": {}}}
 
 
 def tool(name: str) -> Tool:
@@ -70,6 +71,14 @@ def empty_cursor(stage: ClientStage) -> Said:
     if isinstance(_followed(stage.run(plain), ["a"]), CannotTell):
         return CannotTell("the client has not asked for a second page")
     return Broken("the client follows the cursor \"a\", and not the cursor \"\"")
+
+
+@client_scene("odd-meta", "meta.reserved-no-assumptions", needs=LIST_TOOLS)
+def odd_meta(stage: ClientStage) -> Said:
+    """Results and tools have reserved names in `_meta` that mean nothing yet: the client goes on."""
+    script = stage.script()
+    script.answers[LIST_TOOLS] = lambda asked: {"tools": [{**ADD, "_meta": _ODD_META}], "_meta": _ODD_META}
+    return stage.goes_on(stage.run(script), "after reserved names in _meta")
 
 
 def asked_of(stage: ClientStage, method: str, params: Dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from ....errors import INTERNAL_ERROR, METHOD_NOT_FOUND
 from ....methods import CALL_TOOL, LIST_TOOLS, PING, PROGRESS
 from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, WEB, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
 from ..script import Asked, Refusal, Script
 from ..stage import ClientStage
 
@@ -67,7 +67,10 @@ def foreign_answer(stage: ClientStage) -> Said:
         asked.say({"jsonrpc": "2.0", "id": "nobody-asked", "result": {}})
         asked.say({"jsonrpc": "2.0", "id": 987654321, "error": {"code": INTERNAL_ERROR, "message": "for nobody"}})
 
-    return base(stage, bears(stage, "a response to no request", say))
+    verdict = bears(stage, "a response to no request", say)
+    if isinstance(verdict, Broken) and stage.wire == WEB:  # a stream may be taken to end with a response
+        verdict = CannotTell(verdict.evidence)
+    return base(stage, verdict)
 
 
 @client_scene("foreign-progress", "progress.track-tokens", provokes="jsonrpc.notification-no-response")

@@ -15,7 +15,7 @@ from ..stage import ClientStage
 from .manners import BASE, base, first_of
 
 web_scene = partial(scene, party=CLIENT, wires="web")
-RESUMED = "test_reconnection"
+RESUMED, ICON = "test_reconnection", "/examiner-icon.png"
 _RETRY = 100
 """Milliseconds after which a stream is asked for again."""
 _NO_TYPE: Tuple[Tuple[str, Any], ...] = (
@@ -163,6 +163,16 @@ def impossible_fields(stage: ClientStage) -> Said:
         return CannotTell("the client has called no tool")
     bad = [name for name in called if name != "valid_tool"]
     return Broken("called in spite of their annotations: %s" % ", ".join(bad)) if bad else KEPT
+
+
+@web_scene("icons", "icons.uri-scheme", needs=LIST_TOOLS)
+def icons(stage: ClientStage) -> Said:
+    """The icon of a tool is at a URI of http: it is not fetched."""
+    script = stage.script()
+    script.answers[LIST_TOOLS] = lambda asked: {"tools": [{**ADD, "icons": [{"src": script.base + ICON}]}]}
+    stage.run(script)
+    fetched = [hit for hit in script.hits if hit.endswith(ICON)]
+    return Broken("the client has sent %s" % fetched[0]) if fetched else CannotTell("no icon was fetched")
 
 
 @web_scene("foreign-schema", "schema.no-network-ref", "schema.ref-opt-in-default-off", needs=LIST_TOOLS)
