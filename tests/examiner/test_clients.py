@@ -1,6 +1,8 @@
 """The examiner against clients: ours keeps everything, and each scene notices a client that lies."""
+import csv
 import http.client
 import json
+import pathlib
 import sys
 import threading
 from shlex import quote
@@ -16,7 +18,7 @@ from mcp_ref.examiner.clients.examination import ClientExamination
 from mcp_ref.examiner.clients.starts import CommandStart, Started
 from mcp_ref.examiner.examination import BROKEN, KEPT, WARNED, Chapter
 from mcp_ref.examiner.report import ExaminationReport
-from mcp_ref.examiner.scenes import PIPE, load
+from mcp_ref.examiner.scenes import PIPE, WEB, load
 from mcp_ref.requirements import requirements
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.wiretrace import CLIENT
@@ -385,7 +387,6 @@ LIES = (
     Lie("foreign-answer", "lifecycle.base-required", dies(lambda message: "result" in message), HANDSHAKE),
     Lie("foreign-progress", "progress.track-tokens", dies(is_method("notifications/progress"))),
     Lie("foreign-cancel", "cancel.ignore-unknown", dies(is_method("notifications/cancelled")), HANDSHAKE),
-    Lie("unreadable", "jsonrpc.follow-spec", dies(lambda message: isinstance(message, bytes))),
     Lie("ping", "ping.respond", OddPong, HANDSHAKE),
     Lie("unknown-request", "lifecycle.base-required", KnowsEverything, HANDSHAKE),
     Lie("batch", "batch.receive", HalfBatch, "2025-03-26"),
@@ -427,7 +428,7 @@ LIES = (
 )
 WAITS = {"batch"}
 """Scenes in which a lie is that something does not come."""
-UNSHOWN = {"ordinary", "errors", "stderr", "stays", "deaf"}
+UNSHOWN = {"ordinary", "errors", "unreadable", "stderr", "stays", "deaf"}
 """Scenes that decide nothing to the worse, or that need a client that starts a process."""
 
 
@@ -470,3 +471,23 @@ def test_what_nobody_decides_has_a_reason() -> None:
     left = {id for id, row in requirements().items() if row.role in ("client", "both") and "MUST" in row.level
             and id in UNDECIDED and id not in decided and not id.startswith(tuple(_FAMILIES))}
     assert left == set(LEFT)
+
+
+# --- Clients of others ---------------------------------------------------------------------------------------------
+
+REAL = pathlib.Path(__file__).with_name("real_clients.tsv")
+"""What was found at clients of others, judged by hand against the page: ``fault``, or ``mended`` where it was ours.
+
+Each drives its library as `everything_client.py` drives ours: it lists all pages, and calls each tool. The command:
+``python3 -m mcp_ref examine --client --inherit-env "PROGRAM" --over OVER --revision REVISION --timeout 3``.
+"""
+
+
+def test_what_was_found_at_clients_of_others_names_scenes_and_requirements() -> None:
+    with REAL.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert {row["judged"] for row in rows} == {"fault", "mended"}
+    for row in rows:
+        scene = load(CLIENT)[row["scene"]]
+        assert row["id"] in requirements() and scene.plays_in(
+            revision(row["revision"]), PIPE if row["over"] == "stdio" else WEB), row

@@ -20,8 +20,7 @@ import os
 import shlex
 import sys
 import threading
-from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from ...jsontext import dumps
 from ...threads import start_thread
@@ -82,11 +81,16 @@ def completed(words: Sequence[str], server: str) -> List[str]:
     return found if found != list(words) else [*found, server]
 
 
+class _Program(StdioChild):
+    """A client, whose standard output is its own affair."""
+
+    def _note_noise(self, lines: Sequence[bytes]) -> None:
+        self.noise.extend(lines)
+
+
 class _Command(Started):
     def __init__(self, words: List[str], env: Dict[str, str], cwd: Any) -> None:
-        self._child = StdioChild(words, env, True, cwd)
-        self._lines: Deque[str] = deque(maxlen=_KEPT_LINES)
-        self._child.on_noise = lambda line: self._lines.append(line.decode("utf-8", "replace"))
+        self._child = _Program(words, env, True, cwd)
         self._child.open()
         self._ended = threading.Event()
         start_thread("mcp-ref:examiner", self._read)
@@ -99,7 +103,8 @@ class _Command(Started):
     @property
     def words(self) -> str:  # type: ignore[override]
         """Implement `Started.words`."""
-        return "\n".join([*self._lines, self._child.stderr_tail().decode("utf-8", "replace")]).strip()
+        said = [line.decode("utf-8", "replace") for line in list(self._child.noise)[-_KEPT_LINES:]]
+        return "\n".join([*said, self._child.stderr_tail().decode("utf-8", "replace")]).strip()
 
     def wait(self, seconds: float) -> bool:
         """Implement `Started.wait`."""

@@ -93,12 +93,14 @@ _LINES: Tuple[bytes, ...] = (b'{"jsonrpc": "2.0", "id": 1, "method": ', b"7", b'
 
 @client_scene("unreadable", "jsonrpc.follow-spec")
 def unreadable(stage: ClientStage) -> Said:
-    """Lines and events that are no message do no harm."""
+    """Lines and events that are no message: a client that goes on bears them."""
     def say(asked: Asked) -> None:
         for line in _LINES:
             asked.say(line)
 
-    return bears(stage, "what is no message", say)
+    verdict = bears(stage, "what is no message", say)
+    # No page says what a client does with bytes that are no message: it may end the connection.
+    return CannotTell(verdict.evidence) if isinstance(verdict, Broken) else verdict
 
 
 @client_scene("errors", "jsonrpc.follow-spec", "errors.legacy-range-no-meaning")
