@@ -13,11 +13,12 @@ from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, scen
 from ..script import ADD, NOTHING, STOCK, Asked, Heard, Tool, text
 from ..stage import ClientRun, ClientStage
 
+giving_scene = partial(scene, party=CLIENT, wires="pipe web sse")
 process_scene = partial(scene, party=CLIENT, wires="pipe")
 SLOW = "slow"
 
 
-@partial(scene, party=CLIENT, wires="pipe web sse")(
+@giving_scene(
     "give-up", "cancel.race", "cancel.stdio-notification", "timeout.cancel",
     provokes="cancel.request-id-required cancel.client-issued cancel.ignore-late-response", needs=CALL_TOOL)
 def give_up(stage: ClientStage) -> Said:
