@@ -69,9 +69,9 @@ def test_the_report_goes_to_a_file(capsys, quick, tmp_path):
 
 
 def test_the_report_names_no_person(quick, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("HOME", "/people/ada")
 
     def tells(stage):
-        return "in /home/ada/x and %s" % stage.folder
+        return "in /people/ada/x and %s" % stage.folder
     outcome = selfcheck.attempt("paths", "x", tells, selfcheck.Stage(str(tmp_path)))
     assert outcome.detail == "in HOME/x and FOLDER"
