@@ -1,4 +1,4 @@
-"""The examiner: puts a server through the revisions it speaks, on the transport where it is reached.
+"""The examiner: puts a server or a client through the revisions it speaks, on the transport where it is reached.
 
 The checker (`mcp_ref.checker`) judges what it is shown. The examiner talks: it sends what is legal and what is not, in
 each revision, and lets the checker judge what comes back; what only the sender can tell, because it knows what it has
@@ -27,10 +27,13 @@ module           what it has
 `hostile`        malformed, random and too much input, if it is asked for
 `examination`    all scenes in all revisions, and what came of each requirement
 `report`         the report, for people and for programs
+`clients`        the same for clients
 ===============  ===================================================================================================
 
-Not examined yet: clients; and what the report calls "no scene shows it". Of a server that lets in
-nobody without a token only that is examined, unless a header field has one.
+Clients are examined by `clients`: a scripted server, which each scene has depart from what is legal.
+
+Not examined yet is what the report calls "no scene shows it". Of a server that lets in nobody without a token only that
+is examined, unless a header field has one.
 """
 
 import os
