@@ -3,6 +3,7 @@
 from typing import Any, Tuple
 
 from ....jsontext import JsonError, dumps
+from ....requirements import Requirement
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...observed import ERROR, REQUEST, RESULT, Message
@@ -23,6 +24,8 @@ _WINDOW = 2.0
 """Seconds within which the same request counts as the same need."""
 _MOST = 5
 """Times that a client asks for the same completion within them."""
+_VALUES = 100
+"""Values that a completion has at most."""
 _PARAMS = '{"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": "x"}}'
 
 
@@ -34,6 +37,22 @@ def has_capability(message: Message) -> Verdict:
     verdict, completion = declared(message, "completions", message.method), message.result.get("completion")
     empty = isinstance(completion, dict) and completion.get("values") == []
     return None if empty and isinstance(verdict, Broken) else verdict
+
+
+@rule("schema.completion-values", on=RESULT, method=_COMPLETE, follows=("schema.result",), row=Requirement(
+    "schema.completion-values", "MUST", "server", "..", "server/utilities/completion", "Completion Results"), scene="""
+    on stdio 2025-06-18
+    C #1 completion/complete %s
+  + S #1 {"completion": {"values": ["x"], "hasMore": true}}
+  - S #1 {"completion": {"values": [%s]}}
+""" % (_PARAMS, ", ".join(['"x"'] * (_VALUES + 1))))
+def few(message: Message) -> Verdict:
+    """A completion has at most 100 values."""
+    completion = message.result.get("completion")
+    values = completion.get("values") if isinstance(completion, dict) else None
+    if not isinstance(values, list):
+        return None
+    return KEPT if len(values) <= _VALUES else Broken("%d values" % len(values), "completion.values")
 
 
 def _lacking(message: Message) -> str:
