@@ -43,4 +43,4 @@ def test_a_scene_in_one_revision(capsys) -> None:
     assert main(["explain", "scene:session-ids", "--revision", "2026-07-28"]) == 2
     assert main(["explain", "no-such.rule:1f2e3d4c"]) == 2
     assert main(["explain", "scene:unknown-method", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["wires"] == ["pipe", "web"]
+    assert json.loads(capsys.readouterr().out)["wires"] == ["pipe", "web", "sse"]

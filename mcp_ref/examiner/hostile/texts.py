@@ -76,7 +76,7 @@ def _of_text(text: bytes) -> str:
     try:
         value = loads(text[3:] if text.startswith(_BOM) else text)
     except JsonError as error:
-        # Reading: what only this package refuses (equal keys, lone surrogates, its limits) other servers may take.
+        # What only this package refuses (equal keys, lone surrogates, its limits) other servers may take.
         return NO_JSON if str(error).startswith(("not JSON", "not valid UTF-8")) else REQUEST
     return REQUEST if any(map(_is_request, value if isinstance(value, list) else [value])) else NO_REQUEST
 

@@ -92,8 +92,8 @@ _BAD_CALL = ("tools.validate-inputs", "tools.errors-in-result")
 def _bad_call(answers: List[Tuple[str, Reaction]]) -> Said:
     """Return the verdict on calls that must not succeed.
 
-    Reading: a result that says in words that the call was wrong, and not by isError, comes of inputs that were
-    validated; then it is the flag that is missing, for which the schema has a SHOULD.
+    Reading: a result that says in words that the call was wrong, and not by isError [.. server/tools §Error Handling],
+    comes of inputs that were validated; then it is the flag that is missing, for which the schema has a SHOULD.
     """
     found: List[Verdict] = []
     words: List[Verdict] = []
