@@ -70,7 +70,7 @@ class Endings:
 
     def end(self, talk: Talk) -> None:
         """End a conversation; on a pipe without waiting for its end."""
-        if talk.wire.is_web:
+        if not isinstance(talk.wire, Pipe):  # quick, and scenes send to streams that have ended
             talk.close()
             return
         if len(self._threads) >= _CLOSING:
