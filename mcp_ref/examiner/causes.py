@@ -9,14 +9,17 @@ a requirement and a scene, or a method  three tools whose results do not conform
 a scene that decides the requirements   nothing that `logging/setLevel` is given is refused, be it a level or none
 that the connection has ended           a server that exits, or says nothing any more, at whatever it cannot read
 that the HTTP server fails              500 without a JSON-RPC body for whatever comes after the first `DELETE`
-a requirement that is a part of other   `_PARTS`: an origin that was not refused was not refused with 403 either
+a requirement that follows from other   `_FOLLOWS`: an origin that was not refused was not refused with 403 either
+a malformed message in the scene        an error without a code, where the scene had asked for -32602
 ======================================  =============================================================================
 
-The first is the root, and one against a MUST before others.
+The last two have a direction: what follows is no root, and has one cause only, so that two causes stay apart that have
+a consequence in common. The first fault that follows from none is the root, but one against a MUST goes before those
+against a SHOULD.
 """
 
 import re
-from typing import Dict, Hashable, Iterable, List, NamedTuple, Set, Tuple
+from typing import Dict, Hashable, Iterable, List, Mapping, NamedTuple, Set, Tuple
 
 from ..requirements import requirements
 from ..wiretrace import SERVER
@@ -32,13 +35,34 @@ _WHOLE = {
 }
 """Marks of a server that can no more, whatever it was asked for last."""
 _EVIDENCE = 200
-_PARTS: Dict[str, str] = {
-    "http.origin-403": "http.origin-validate",
-    "completion.unsupported-error": "completion.capability",
-    "completion.invalid-prompt": "completion.unsupported-error",
-    "errors.no-32002": "resources.not-found-32602",
+_FORMS = ("jsonrpc.", "schema.", "transport.", "stdio.", "version.server-same", "lifecycle.init-")
+"""The beginnings of the requirements about the form of messages."""
+_CURSORS = ("pagination.invalid-cursor-32602", "pagination.invalid-cursor-graceful")
+_LISTS = tuple("%s.list-not-per-connection" % name for name in ("tools", "prompts", "resources"))
+_REFUSED_LIST = (*_CURSORS, *_LISTS, "stateless.no-prior-requests", "lifecycle.base-required", "version.base-required")
+_FOLLOWS: Dict[str, Tuple[str, ...]] = {
+    "http.origin-validate": ("http.origin-403",),
+    "completion.capability": ("completion.unsupported-error",),
+    "completion.unsupported-error": ("completion.invalid-prompt",),
+    "resources.not-found-32602": ("errors.no-32002",),
+    "tools.list-responds": _REFUSED_LIST, "prompts.list-responds": _REFUSED_LIST,
+    "resources.list-responds": _REFUSED_LIST,
+    "tools.deterministic-order": _LISTS,
+    "schema.result": ("meta.server-info", "tools.input-schema-object", "tools.list-responds"),
+    "resources.capability": ("tools.embedded-resources-capability",),
+    "ping.respond": ("jsonrpc.response-same-id:ids", "jsonrpc.follow-spec:unreadable", "tasks.ignored-when-undeclared",
+                     "jsonrpc.follow-spec:other-jsonrpc"),
+    "tasks.starts-working": ("tasks.cancel-terminal-error", "tasks.terminal-final"),
+    "tasks.id-string": ("tasks.create-result",),
+    "http.header-version-invalid-400": ("http.notification-rejected",),
+    "http.header-version-unsupported-400": ("http.notification-rejected",),
+    "http.notification-202": ("jsonrpc.follow-spec:unknown-notification",),
+    "http.notification-rejected": ("jsonrpc.follow-spec:unreadable",),
 }
-"""Requirement -> one that cannot be broken in the same way without it."""
+"""Requirement -> those that are broken as well, because it is: a requirement, or one in one scene."""
+_PING = "ping.respond"
+_AFTER = re.compile(r"after .*: ")
+"""The beginning of an evidence that an ordinary request was not answered well, which is a ping where there is one."""
 _LIKE: Dict[str, str] = {
     "jsonrpc.response-same-id": "jsonrpc.error-same-id", "version.base-required": "lifecycle.base-required",
     "lifecycle.respect-version-should": "lifecycle.respect-version",
@@ -83,38 +107,56 @@ def short(evidence: str) -> str:
     return shorten(plain(evidence.partition("; last stderr lines:")[0]), _EVIDENCE)
 
 
-def united(faults: Iterable[ServerFault], methods: Dict[str, str], party: str = SERVER) -> List[ServerFault]:
+def is_about_form(id: str) -> bool:
+    """Return True for a requirement about the form of a message: a message that breaks it answers nothing."""
+    return id.startswith(_FORMS)
+
+
+def united(faults: Iterable[ServerFault], methods: Mapping[str, str], party: str = SERVER,
+           malformed: Mapping[str, Set[str]] = {}) -> List[ServerFault]:
     """Return the causes, each with all faults that have it.
 
-    ``methods``: key of a fault -> the method it is about. ``party``: whose faults they are.
+    ``methods``: key of a fault -> the method it is about. ``party``: whose faults they are. ``malformed``: scene -> the
+    requirements about the form of messages that were broken in it.
     """
     given = list(faults)
-    seen = {each.id for each in given}
+    causes = {each.key: _cause(each, given, malformed.get(each.scene, set())) for each in given}
+    """Key of a fault that follows from another -> the key of that; "" for one that follows from none."""
     groups: List[Tuple[Set[Hashable], List[ServerFault]]] = []
     for fault in given:
-        marks: Set[Hashable] = set()
+        marks: Set[Hashable] = {("cause", fault.key), ("cause", causes[fault.key] or fault.key)}
         for name in filter(None, (fault.scene, methods.get(fault.key, ""))):
             marks.add((like(fault.id), name))
         row = load(party).get(fault.scene)
         if row is not None and fault.id in row.ids:
             marks.add(("scene", fault.scene))
         marks.update(name for name, words in _WHOLE.items() if words.search(fault.evidence))
-        if fault.id in _PARTS and _PARTS[fault.id] in seen:
-            marks.add(("part", _PARTS[fault.id]))
-        if fault.id in _PARTS.values():
-            marks.add(("part", fault.id))
         same = [group for group in groups if group[0] & marks]
         for group in same:
             groups.remove(group)
         groups.append((marks.union(*(group[0] for group in same)), [
             *(each for group in same for each in group[1]), fault]))
-    return [_rooted(found) for _, found in groups]
+    return [_rooted(found, causes) for _, found in groups]
 
 
-def _rooted(found: List[ServerFault]) -> ServerFault:
-    def late(fault: ServerFault) -> bool:
+def _cause(fault: ServerFault, faults: List[ServerFault], malformed: Set[str]) -> str:
+    """Return the key of the fault that a fault follows from; "" if it follows from none."""
+    for id, followers in _FOLLOWS.items():
+        if {fault.id, "%s:%s" % (fault.id, fault.scene)}.intersection(followers) or (
+                id == _PING and _AFTER.match(fault.evidence)):
+            found = next((each for each in faults if each.id == id and each.key != fault.key), None)
+            if found is not None:
+                return found.key
+    if fault.where:
+        return ""
+    wrong = [each for each in faults if each.where and each.id in malformed]
+    return next((each.key for each in sorted(wrong, key=lambda each: each.scene != fault.scene)), "")
+
+
+def _rooted(found: List[ServerFault], causes: Mapping[str, str]) -> ServerFault:
+    def late(fault: ServerFault) -> Tuple[bool, bool]:
         row = requirements().get(fault.id)
-        return row is not None and "MUST" not in row.level
+        return row is not None and "MUST" not in row.level, bool(causes[fault.key])
 
     root, *others = sorted(found, key=late)
     return root._replace(others=tuple(others))

@@ -5,7 +5,7 @@ verdict for each requirement (`Chapter`). What a scene sends is illegal where it
 count. Clients are examined by `mcp_ref.examiner.clients.examination`.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Set
 
 from ..checker import Checker
 from ..checker.findings import Finding
@@ -16,10 +16,11 @@ from ..revisions import REVISIONS, Revision
 from ..wiretrace import CLIENT, HEADER, MESSAGE, REQUEST, SERVER, Event, Trace
 from ..wiretrace.text import shorten
 from .ahead import WiresAhead
-from .causes import ENDED, ServerFault, short, united
+from .causes import ENDED, ServerFault, is_about_form, short, united
 from .scenes import PIPE, SSE, WEB, Broken, CannotTell, Kept, NotExamined, Said, Scene, Verdict, load
 from .stage import SceneStage
 from .talk import NotSpoken, Wire
+from .wire import Reaction
 
 if TYPE_CHECKING:
     from .hostile.told import HostileReport
@@ -54,6 +55,8 @@ class Chapter:
         """The kind of wire, once there is a conversation: pipe, web or sse."""
         self.refused = ""
         """The reason why the party was not examined in it; "" if it was."""
+        self.garbled = False
+        """True if the reason is that the answer to the opening could not be read."""
         self.scenes: Dict[str, str] = {}
         """Scene -> why it was not played, or "" if it was."""
         self.faults: List[ServerFault] = []
@@ -62,6 +65,10 @@ class Chapter:
         self._scene = ""
         self._seen_in: Dict[str, str] = {}
         """Key of a finding -> the scene in which it was seen first."""
+        self._malformed: Dict[str, Set[str]] = {}
+        """Scene -> the requirements about the form of messages that were broken in it."""
+        self._answered = False
+        """True once there was a response of the party that is no error, or bytes that are no message."""
         self._reasons: Dict[str, str] = {}
         self._sent_in: Dict[str, str] = {}
         """Connection -> the scene that has last sent something on it."""
@@ -71,8 +78,12 @@ class Chapter:
         a process may end while the next scene is played."""
         if _is_sent(event):
             self._sent_in[event.connection] = self._scene
+        self._answered = self._answered or _is_an_answer(event)
         for finding in self._checker.feed(event):
-            self._seen_in.setdefault(finding.key, self._sent_in.get(event.connection, self._scene))
+            scene = self._sent_in.get(event.connection, self._scene)
+            self._seen_in.setdefault(finding.key, scene)
+            if scene and finding.party == self.party and is_about_form(finding.rule.id):
+                self._malformed.setdefault(scene, set()).add(finding.rule.id)
 
     def begin(self, scene: str) -> None:
         """Note that a scene begins; "" for what is in none."""
@@ -112,20 +123,21 @@ class Chapter:
         """Judge what can only be judged at the end. ``wanted``: the requirements whose faults count; empty: all."""
         self.begin("")
         self._checker.finish()
-        if self.refused:
+        if self.refused and not (self.garbled and self._answered):
             return  # a revision that is not spoken is not broken
         seen: Dict[str, None] = {}
         methods: Dict[str, str] = {}
         for finding in self._checker.findings:
-            if finding.cause is None and finding.party == self.party and finding.verdict != "disagreement":
+            if finding.cause is None and finding.party == self.party and finding.verdict != "disagreement" and (
+                    not self.refused or is_about_form(finding.rule.id)):
                 for id in (finding.rule.id, *finding.rule.also):
                     seen[id] = None
                 methods[finding.key] = finding.method
                 self._found(finding.rule.id, finding.evidence, _place(finding), finding.key)
         # What the checker has found is the cause of what the scene says of the same requirement.
-        self.faults = [each for each in united((
-            fault for fault in self.faults if fault.where or fault.id not in seen), methods, self.party)
-            if not wanted or wanted.intersection(_broken(each))]
+        told = [each for each in self.faults if each.where or each.id not in seen]
+        self.faults = [each for each in united(told, methods, self.party, self._malformed)
+                       if not wanted or wanted.intersection(_broken(each))]
 
     def rows(self) -> List[Row]:
         """Return the requirements that bind the party in this revision on this wire, with what came of each."""
@@ -179,6 +191,12 @@ def _place(finding: Finding) -> str:
     parts += ["HTTP exchange %d" % finding.exchange] * bool(finding.exchange)
     parts += [finding.method] * bool(finding.method)
     return ", ".join(parts) or "the connection"
+
+
+def _is_an_answer(event: Event) -> bool:
+    found = event.message
+    return event.kind == MESSAGE and event.direction == SERVER and (
+        found is None or isinstance(found, dict) and not {"method", "error"} & set(found))
 
 
 def _is_sent(event: Event) -> bool:
@@ -286,6 +304,7 @@ class Examination:
         except NotSpoken as error:
             if error.answer.status != 401:
                 chapter.refused = shorten(str(error), _REASON)
+                chapter.garbled = error.answer != Reaction() and error.answer.error is None
                 return
             stage.shut = shorten(str(error), _REASON)
         chapter.wire = stage.wire

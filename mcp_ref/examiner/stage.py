@@ -24,6 +24,8 @@ _MOST = 5
 """The tools, resources and prompts that are used by a scene that goes through them."""
 _START = 30.0
 """Seconds in which a server has to answer the first time: a program may take long to start."""
+MANY = 20
+"""The tools that are called by a scene that looks for one that does something."""
 MakeWire = Callable[[], Wire]
 
 
@@ -124,12 +126,12 @@ class SceneStage:
             raise NotExamined("the server lists no %s" % member)
         return self.offered[member][:_MOST]
 
-    def callable(self, wanted: Callable[[Dict[str, Any]], bool] = lambda tool: True, mirrored: bool = False) -> List[
-            Tuple[Dict[str, Any], Dict[str, Any]]]:
+    def callable(self, wanted: Callable[[Dict[str, Any]], bool] = lambda tool: True, mirrored: bool = False,
+                 most: int = _MOST) -> List[Tuple[Dict[str, Any], Dict[str, Any]]]:
         """Return tools that may be called, with arguments. Raises `NotExamined` if there are none.
 
         ``wanted``: leaves out others. ``mirrored``: those alone that have parameters with header fields, which a scene
-        has to send; the others have none.
+        has to send; the others have none. ``most``: the number of tools, the first ones.
         """
         found, held = [], 0
         for tool in self.offered.get("tools", ()):
@@ -145,4 +147,4 @@ class SceneStage:
             raise NotExamined("no tool may be called: %s" % (
                 "%d have no readOnlyHint; --allow NAME or --all-tools allows them" % held if held else
                 "for none of them arguments could be made" if self.offered.get("tools") else "there is none"))
-        return found[:_MOST]
+        return found[:most]

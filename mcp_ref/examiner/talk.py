@@ -112,7 +112,8 @@ class Talk:
                 raise NotSpoken("initialize: %s" % answer, answer)
             offered = answer.result.get("protocolVersion")
             if offered != self.revision.name:
-                raise NotSpoken("initialize: the server offers %s" % offered)
+                raise NotSpoken("initialize: the server offers %s" % offered,
+                                Reaction() if isinstance(offered, str) else answer)
             self.session = answer.field("Mcp-Session-Id") or ""
         self.opened, self._open = answer.result, True
         if not self.revision.stateless:

@@ -259,9 +259,9 @@ class Web:
     ) -> Reaction:
         """Send a request and return what came of it. A stream is read until a message is wanted, or to its end.
 
-        ``seconds``: of silence after which it is given up. ``wanted``: tells the message that is waited for; by default
-        the first response. ``host``: in the place of that of the URL. ``head``: do not read what a stream carries.
-        ``cut``: give up a stream after so many events; 0: never.
+        ``seconds``: those without a message after which it is given up, whatever keeps it alive. ``wanted``: tells the
+        message that is waited for; by default the first response. ``host``: in the place of that of the URL. ``head``:
+        do not read what a stream carries. ``cut``: give up a stream after so many events; 0: never.
         """
         target, scope = self.where.target, CancelScope()
         every = (("Host", host or self.where.authority), *self.fields, *fields)
@@ -275,15 +275,15 @@ class Web:
         seen.response(reply.status, pairs)
         reply.seen = seen
         try:
-            return self._body(reply, pairs, wanted or is_response, head, cut)
+            return self._body(reply, pairs, wanted or is_response, head, cut, seconds)
         except (TransportError, OSError) as error:
             return Reaction(None, str(error), reply.status, pairs)
         finally:
             scope.gone = scope.gone or not reply.complete
             self._pool.finish(reply, scope)
 
-    def _body(self, reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool,
-              cut: int) -> Reaction:
+    def _body(self, reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool, cut: int,
+              seconds: float) -> Reaction:
         kind = (reply.headers.lower("content-type") or "").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             body = reply.whole(_LONGEST)
@@ -295,9 +295,11 @@ class Web:
         if head:
             return Reaction(None, "a stream, which was not read", reply.status, pairs)
         events, others, last = SseSplitter(_LONGEST), [], ""  # type: SseSplitter, List[Any], str
+        until = clock() + seconds
         while True:
             data = reply.piece()
             for block in events.feed(data):
+                until = clock() + seconds if block is not None and block.is_message else until
                 last = str((block.fields if block is not None else {}).get("id") or last)
                 message = parsed(block.data or b"") if block is not None and block.is_message else None
                 for each in message if isinstance(message, list) else [message]:
@@ -309,8 +311,9 @@ class Web:
                 cut -= 1
                 if not cut:
                     return Reaction(None, "given up", reply.status, pairs, tuple(others), last)
-            if not data:
-                return Reaction(None, "the stream ended without it", reply.status, pairs, tuple(others), last)
+            if not data or clock() > until:
+                why = "no message in %g s" % seconds if data else "the stream ended without it"
+                return Reaction(None, why, reply.status, pairs, tuple(others), last)
 
     def close(self) -> None:
         """Close the connections."""

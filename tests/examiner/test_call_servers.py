@@ -14,7 +14,7 @@ from tests.examiner.test_servers import (
     HANDSHAKE, LAST, PATIENCE, Lie, LyingWeb, Message, Request, examined, named, params, reached, without,
 )
 
-PAGES = ("calls", "rounds", "parameters", "resumption")
+PAGES = ("calls", "rounds", "parameters", "resumption", "able_client", "web_streams")
 ROWS = {name: row for name, row in load().items() if row.play.__module__.rpartition(".")[2] in PAGES}
 
 
@@ -33,6 +33,14 @@ def server() -> Server:
     def ask(ctx: Context) -> str:
         first = ctx.elicit("Who?", {"name": str})
         return "%s" % (first,)
+
+    @server.tool(read_only=True)
+    def ask_both(ctx: Context) -> str:
+        return "%s" % ctx.ask_all({"who": lambda: ctx.elicit("Who?", {"name": str}), "roots": ctx.list_roots})
+
+    @server.resource("config://app")
+    def config() -> str:
+        return "{}"
 
     @server.tool(read_only=True, input_schema={
         "type": "object", "required": ["region"], "properties": {
@@ -84,6 +92,14 @@ def believes(request: Message, response: Message) -> Message:
     return response
 
 
+def wants_all(request: Message, response: Message) -> Message:
+    """A part of the answers of a round is an error."""
+    if request.get("method") == "tools/call" and len(params(request).get("inputResponses", ())) == 1 and (
+            params(request)["name"] == "ask_both"):
+        return {"jsonrpc": "2.0", "id": response["id"], "error": {"code": -32602, "message": "one is missing"}}
+    return response
+
+
 LIES = (
     Lie("cancelled-call", "cancel.race", revision=HANDSHAKE, hears=without(
         lambda message: params(message).get("reason") == "examined")),
@@ -91,6 +107,7 @@ LIES = (
     Lie("odd-text", "version.base-required", hears=without(lambda message: "example.com/text" in str(message))),
     Lie("odd-text", "lifecycle.base-required", revision=HANDSHAKE, hears=without(
         lambda message: "example.com/text" in str(message))),
+    Lie("part-of-a-round", "mrtr.re-request-missing", wants_all),
     Lie("altered-state", "mrtr.state-rejected", believes),
     Lie("junk-state", "mrtr.state-untrusted", hears=without(
         lambda message: params(message).get("requestState") == {"a": 1})),
@@ -193,5 +210,6 @@ def test_a_lie_over_http_is_named(address: str, scene: str, id: str, edit: Edit)
 
 
 def test_every_scene_that_decides_has_a_lie() -> None:
-    assert {(name, id) for name, row in ROWS.items() for id in row.ids} == {
+    shown = {"cancel-calls", "calls-of-an-able-client", "stream-ends", "listening"}  # in test_sensitivity.py
+    assert {(name, id) for name, row in ROWS.items() for id in row.ids if name not in shown} == {
         *((lie.scene, lie.id) for lie in LIES), *((row[0], row[1]) for row in WEB_LIES)}

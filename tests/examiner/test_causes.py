@@ -22,11 +22,16 @@ ONE_CAUSE = {
                fault("prompts.invalid-name", "unknown-prompt", "status 500, an empty body, in the place of -32602")),
     "part": (fault("http.origin-403", "foreign-origin", where="message 1"),
              fault("http.origin-validate", "foreign-host")),
+    "follows": (fault("pagination.invalid-cursor-32602", "bad-cursor"), fault("tools.list-responds", "lists")),
+    "follows-in-a-scene": (fault("jsonrpc.follow-spec", "unreadable"), fault("http.notification-rejected", "web")),
+    "after-a-ping": (fault("cancel.race", "cancel-nothing", "after a cancellation: error -32601 'no'"),
+                     fault("ping.respond", "ping", where="message 4")),
 }
 TWO_CAUSES = {
     "scenes": (fault("lifecycle.base-required", "ids"), fault("lifecycle.base-required", "unknown-method")),
     "provoked": (fault("tools.output-schema-conform", "call-tools"),
                  fault("tools.structured-text-fallback", "call-tools")),
+    "in-another-scene": (fault("jsonrpc.follow-spec", "unknown-method"), fault("http.notification-rejected", "web")),
     "other-500": (fault("jsonrpc.follow-spec", "unreadable", "status 500, error -32603 'oops'"),
                   fault("prompts.invalid-name", "unknown-prompt", "status 500, error -32603 'oops'")),
 }
@@ -60,6 +65,29 @@ def test_the_root_is_against_a_must() -> None:
     found, = united([fault("completion.unsupported-error", "complete-undeclared"),
                      fault("completion.capability", "complete-undeclared")], {})
     assert found.id == "completion.capability" and found.also == ("completion.unsupported-error",)
+
+
+def test_two_causes_stay_apart_that_have_a_consequence_in_common() -> None:
+    found = united([fault("pagination.invalid-cursor-32602", "bad-cursor"),
+                    fault("tools.list-responds", "lists", where="message 1", key="a"),
+                    fault("prompts.list-responds", where="message 2", key="b")], {})
+    assert [each.id for each in found] == ["tools.list-responds", "prompts.list-responds"]
+    assert [each.also for each in found] == [("pagination.invalid-cursor-32602",), ()]
+
+
+def test_what_a_malformed_message_spoils_stands_beside_it() -> None:
+    said = fault("completion.invalid-prompt", "complete")
+    seen = fault("jsonrpc.error-code-integer", "another", where="message 9", key="a")
+    elsewhere = fault("prompts.invalid-name", "unknown-prompt")
+    found = united([said, seen, elsewhere], {}, malformed={"complete": {seen.id}})
+    assert [(each.id, each.also) for each in found] == [(seen.id, (said.id,)), (elsewhere.id, ())]
+
+
+def test_a_must_that_follows_from_a_should_is_the_root() -> None:
+    said = fault("tools.validate-inputs", "unknown-tool")
+    seen = fault("errors.message-concise", "unknown-tool", where="message 9", key="a")
+    found, = united([seen, said], {}, malformed={"unknown-tool": {seen.id}})
+    assert (found.id, found.also) == (said.id, (seen.id,))
 
 
 def test_an_evidence_has_no_lines_of_standard_error() -> None:

@@ -121,8 +121,8 @@ FIRST = {"complete", "call-tools", "tool-arguments"}
 
 
 OTHER_MODULES = {
-    "authorization", "calls", "extensions", "http_sse", "parameters", "resumption", "rounds", "tasks",
-    "tasks_extension",
+    "able_client", "authorization", "calls", "extensions", "http_sse", "parameters", "resumption", "rounds", "tasks",
+    "tasks_extension", "web_streams",
 }
 """The pages of scenes that have a test module of their own, with the servers and the lies that they need."""
 ROWS = {name: row for name, row in load().items() if row.play.__module__.rpartition(".")[2] not in OTHER_MODULES}
@@ -342,7 +342,7 @@ LIES = (
     Lie("many-at-once", "transport.deliver", drops(lambda request: request.get("id") == 30), quick=True),
     Lie("large", "transport.deliver", hears=without(lambda message: len(str(message)) > 100_000)),
 )
-UNSHOWN = {"undeclared", "listen", "line-ends", "end-of-input"}
+UNSHOWN = {"undeclared", "listen", "line-ends", "end-of-input", "batch-of-notifications"}
 """Scenes whose faults need a server of another kind; the others have a lie each."""
 WEB_SCENES = {name for name, row in ROWS.items() if row.wires == ("web",)}
 

@@ -56,6 +56,8 @@ APART: Dict[str, str] = {
     "examiner/clients/examination": "the command that examines stands above the examiner",
     "examiner/clients/pages/questions": "the questions of a part of the protocol, of which rounds ask one",
     "examiner/clients/stub": "a program that clients start",
+    "examiner/pages/able_client": "scenes of a client that can be asked, of which those of streams call the tools",
+    "examiner/pages/rounds": "scenes of rounds, whose answers a client gives that can be asked",
     "examiner/pages/web": "scenes of all revisions over HTTP, beside those of the newest",
 }
 # HTTP/1.1 is a library of its own, and knows nothing of what is sent over it.

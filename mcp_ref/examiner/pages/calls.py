@@ -8,13 +8,15 @@ from typing import Any, Dict, List, Optional, Tuple
 from ...methods import CALL_TOOL, CANCELLED, LOG_MESSAGE, PROGRESS
 from ...threads import start_thread
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
-from ..stage import SceneStage
+from ..stage import MANY, SceneStage
 from ..talk import LOG_LEVEL, Talk
-from ..wire import Reaction, as_bytes
+from ..wire import Reaction, as_bytes, is_response
 from .frames import survived
 
 _SOON = 0.05
 """Seconds after which a call is given up: most are at work then, or are done."""
+_CROSSING, _AFTER = 0.2, 0.5
+"""Seconds in which an answer that crosses a cancellation may still come; and after which it would have come."""
 _ODD = "a\nb\r\nc\t\"\\\u0000\u001f\u007f\u0085\u2028\u2029\u00e9\u4e2d\U0001f600\ufeff"
 Tool = Tuple[Dict[str, Any], Dict[str, Any]]
 
@@ -116,6 +118,26 @@ def cancelled_call(stage: SceneStage) -> Said:
                 talk.notify(CANCELLED, {"requestId": message["id"], "reason": "examined"})
                 found.append(survived(talk, "a call of %s that was cancelled" % tool[0]["name"]))
     return every(found)
+
+
+@scene("cancel-calls", "cancel.no-response", wires="pipe", needs="tools", provokes="cancel.no-further-messages")
+def cancel_calls(stage: SceneStage) -> Said:
+    """Calls that are cancelled at once are not answered after the server has seen the cancellation.
+
+    It has seen it once a request is answered that was sent afterwards; an answer that was on its way then comes soon.
+    """
+    cancelled: Dict[Any, str] = {}
+    with stage.fresh() as talk:
+        for tool in stage.callable(most=MANY):
+            message = _message(talk, tool, {})
+            cancelled[message["id"]] = str(tool[0]["name"])
+            talk.say(message, seconds=0)
+            talk.notify(CANCELLED, {"requestId": message["id"]})
+        if talk.alive() or talk.pipe.wait(lambda each: False, _CROSSING, len(talk.pipe.messages)) or talk.alive():
+            return None
+        late = talk.pipe.wait(lambda each: is_response(each) and each.get("id") in cancelled, _AFTER,
+                              len(talk.pipe.messages))
+        return KEPT if late is None else Broken("tool %s was answered after it was cancelled" % cancelled[late["id"]])
 
 
 @scene("disconnect", "cancel.http-disconnect-cancels", "cancel.race", needs="tools", wires="web",

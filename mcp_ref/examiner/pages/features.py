@@ -1,9 +1,9 @@
 """Scenes about what a server offers: tools, resources, prompts, completion, logging, lists in pages."""
 
 import re
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterable, List, Tuple
 
-from ...errors import INVALID_PARAMS, METHOD_NOT_FOUND
+from ...errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ...jsontext import dumps
 from ...methods import (
     CALL_TOOL, COMPLETE, GET_PROMPT, LIST_PROMPTS, LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, LIST_TOOLS, READ_RESOURCE,
@@ -11,7 +11,7 @@ from ...methods import (
 )
 from ..arguments import invalid
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, refused, scene
-from ..stage import LISTS, SceneStage
+from ..stage import LISTS, MANY, SceneStage
 from ..wire import UNDECLARED, Reaction
 from .frames import survived
 
@@ -39,10 +39,17 @@ def lists(stage: SceneStage) -> Said:
         if failed is None:
             again = [items for _, items in stage.talk.pages(method, member)]
             same = [dumps(items) for _, items in first] == [dumps(items) for items in again]
+            reordered = method == LIST_TOOLS and _sorted(items for _, items in first) == _sorted(again)
             known = "tools.deterministic-order" if method == LIST_TOOLS else "pagination.stable-cursors"
             if len(first) > 1 or method == LIST_TOOLS:
-                found[known] = KEPT if same else CannotTell("%s was another list the second time" % method)
+                found[known] = KEPT if same else Broken("%s has another order the second time" % method) if (
+                    reordered) else CannotTell("%s was another list the second time" % method)
     return found
+
+
+def _sorted(pages: Iterable[List[Any]]) -> List[str]:
+    """Return the items of all pages, in an order of our own."""
+    return sorted(dumps(item) for items in pages for item in items)
 
 
 @scene("other-connection", "tools.list-not-per-connection", "resources.list-not-per-connection",
@@ -55,7 +62,8 @@ def other_connection(stage: SceneStage) -> Said:
             if capability in talk.capabilities and method != LIST_RESOURCE_TEMPLATES:
                 here = [items for _, items in stage.talk.pages(method, member)]
                 there = [items for _, items in talk.pages(method, member)]
-                same = dumps(here) == dumps(there)
+                # The order of tools has a requirement of its own, which asks for less.
+                same = dumps(here) == dumps(there) or method == LIST_TOOLS and _sorted(here) == _sorted(there)
                 found["%s.list-not-per-connection" % capability] = KEPT if same else Broken(
                     "%s is another list on another connection" % method)
     return found
@@ -77,10 +85,13 @@ def bad_cursor(stage: SceneStage) -> Said:
 
 # Tools
 
-@scene("call-tools", provokes="tools.output-schema-conform tools.structured-text-fallback", needs="tools")
+@scene("call-tools", provokes="tools.output-schema-conform tools.structured-text-fallback "
+       "lifecycle.negotiated-capabilities lifecycle.negotiated-capabilities-should roots.check-capability "
+       "logging.opt-in", needs="tools")
 def call_tools(stage: SceneStage) -> Said:
-    """Tools that only read are called with arguments that fit, for the checker to see their results."""
-    for tool, arguments in stage.callable():
+    """Tools that only read are called with arguments that fit, for the checker to see their results, and that a client
+    that has declared nothing is asked for nothing."""
+    for tool, arguments in stage.callable(most=MANY):
         stage.talk.request(CALL_TOOL, {"name": tool["name"], "arguments": arguments})
     return None
 
@@ -89,7 +100,7 @@ _CONFESSES = re.compile(r"\W*(error|unknown|invalid|missing|failed|no such)\b", 
 _BAD_CALL = ("tools.validate-inputs", "tools.errors-in-result")
 
 
-def _bad_call(answers: List[Tuple[str, Reaction]]) -> Said:
+def _bad_call(answers: List[Tuple[str, Reaction]]) -> Dict[str, Verdict]:
     """Return the verdict on calls that must not succeed.
 
     Reading: a result that says in words that the call was wrong, and not by isError [.. server/tools §Error Handling],
@@ -117,7 +128,7 @@ def unknown_tool(stage: SceneStage) -> Said:
 
 @scene("tool-arguments", *_BAD_CALL, needs="tools")
 def tool_arguments(stage: SceneStage) -> Said:
-    """Arguments that the input schema refuses are no success."""
+    """Arguments that the input schema refuses are no success, and no internal error of the server."""
     answers: List[Tuple[str, Reaction]] = []
     for tool, _ in stage.callable():
         bad = invalid(tool.get("inputSchema"))
@@ -126,7 +137,9 @@ def tool_arguments(stage: SceneStage) -> Said:
             answers.append(("tool %s with %s" % (tool["name"], dumps(bad)), answer))
     if not answers:
         raise NotExamined("no tool that may be called refuses any arguments")
-    return _bad_call(answers)
+    internal: List[Verdict] = [Broken("%s: %s" % each) for each in answers if each[1].code == INTERNAL_ERROR]
+    said = _bad_call(answers)
+    return {**said, "tools.errors-in-result": every([*internal, said["tools.errors-in-result"]])}
 
 
 @scene("tool-without-name", *_BAD_CALL, needs="tools")
@@ -172,8 +185,10 @@ def bad_uris(stage: SceneStage) -> Said:
     for uri in ("", "::", "no uri at all", 7, None):
         params = {} if uri is None else {"uri": uri}
         answer = stage.talk.request(READ_RESOURCE, params)
-        found.append(Broken("resources/read %s: %s" % (dumps(params), answer))
-                     if answer.result is not None else KEPT if answer.message is not None else CannotTell(str(answer)))
+        empty = answer.result is not None and not answer.result.get("contents")
+        found.append(CannotTell("resources/read %s: empty contents" % dumps(params)) if empty else
+                     Broken("resources/read %s: %s" % (dumps(params), answer)) if answer.result is not None else
+                     KEPT if answer.message is not None else CannotTell(str(answer)))
     return every(found)
 
 
@@ -245,22 +260,26 @@ def prompt_arguments(stage: SceneStage) -> Said:
 
 # Completion
 
-def _reference(stage: SceneStage) -> Tuple[Dict[str, Any], str]:
-    """Return a reference that can be completed, and the name of an argument. Raises `NotExamined`."""
+def _references(stage: SceneStage) -> List[Tuple[Dict[str, Any], str]]:
+    """Return references that can be completed, each with the name of an argument. Raises `NotExamined`."""
+    found: List[Tuple[Dict[str, Any], str]] = []
     for prompt in stage.offered.get("prompts", ()):
         listed = prompt.get("arguments")
-        if isinstance(listed, list) and listed and isinstance(listed[0], dict):
-            return {"type": "ref/prompt", "name": prompt.get("name")}, str(listed[0].get("name"))
-    raise NotExamined("no prompt has an argument that could be completed")
+        found += [({"type": "ref/prompt", "name": prompt.get("name")}, str(each.get("name")))
+                  for each in (listed if isinstance(listed, list) else ()) if isinstance(each, dict)]
+    if not found:
+        raise NotExamined("no prompt has an argument that could be completed")
+    return found[:MANY]
 
 
 @scene("complete", "completion.invalid-prompt", "completion.missing-arguments", "completion.validate-inputs",
        "completion.validate-should", needs="completions")
 def complete(stage: SceneStage) -> Said:
     """Completion is answered; an unknown prompt, a missing argument and a reference of no kind are refused."""
-    reference, name = _reference(stage)
-    argument = {"name": name, "value": ""}
-    stage.talk.request(COMPLETE, {"ref": reference, "argument": argument})
+    references = _references(stage)
+    for reference, name in references:
+        stage.talk.request(COMPLETE, {"ref": reference, "argument": {"name": name, "value": ""}})
+    reference, argument = references[0][0], {"name": references[0][1], "value": ""}
     unknown = stage.talk.request(COMPLETE, {"ref": {"type": "ref/prompt", "name": NOBODY}, "argument": argument})
     missing = stage.talk.request(COMPLETE, {"ref": reference})
     odd = stage.talk.request(COMPLETE, {"ref": {"type": "ref/examiner"}, "argument": argument})
@@ -270,13 +289,27 @@ def complete(stage: SceneStage) -> Said:
             "completion.validate-inputs": worst, "completion.validate-should": worst}
 
 
-@scene("complete-undeclared", "completion.unsupported-error")
+@scene("complete-undeclared", "completion.unsupported-error", "completion.capability")
 def complete_undeclared(stage: SceneStage) -> Said:
-    """Without the capability, completion is refused with -32601."""
-    if "completions" in stage.talk.capabilities:
-        raise NotExamined("the server declares completions")
-    return refused(stage.talk.request(COMPLETE, {
-        "ref": {"type": "ref/prompt", "name": NOBODY}, "argument": {"name": "x", "value": ""}}), METHOD_NOT_FOUND)
+    """Without the capability, completion is refused with -32601; who completes has to declare it.
+
+    Reading: a completion without values, as libraries give by default, shows no support.
+    """
+    if "completions" in stage.talk.capabilities or "capabilities" not in stage.talk.opened:
+        raise NotExamined("the server declares completions, or no capabilities at all")
+    try:
+        references = _references(stage)
+    except NotExamined:
+        references = [({"type": "ref/prompt", "name": NOBODY}, "x")]
+    for reference, name in references:
+        answer = stage.talk.request(COMPLETE, {"ref": reference, "argument": {"name": name, "value": ""}})
+        completion = (answer.result or {}).get("completion")
+        served = isinstance(completion, dict) and completion.get("values")
+        if served or answer.result is None:
+            break
+    return {"completion.unsupported-error": refused(answer, METHOD_NOT_FOUND),
+            "completion.capability": Broken("completion/complete without the capability: %s" % answer) if served else
+            KEPT if answer.error is not None else None}
 
 
 # Logging

@@ -7,7 +7,8 @@
 from typing import Any, Dict, List, Set, Tuple
 
 from ...errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-from ...methods import CANCELLED, DISCOVER, LIST_TOOLS, PING
+from ...jsontext import dumps
+from ...methods import CANCELLED, DISCOVER, LIST_TOOLS, PING, PROGRESS
 from ..causes import ENDED
 from ..scenes import KEPT, Broken, CannotTell, Said, Verdict, every, refused, scene
 from ..stage import SceneStage
@@ -78,7 +79,10 @@ def other_jsonrpc(stage: SceneStage) -> Said:
 def unknown_method(stage: SceneStage) -> Said:
     """A request for a method that there is not is refused with -32601, and the conversation goes on."""
     talk = stage.talk
-    return every([refused(talk.request(NO_METHOD), METHOD_NOT_FOUND), survived(talk, "an unknown method")])
+    answer, alive = talk.request(NO_METHOD), survived(talk, "an unknown method")
+    if answer.message is None and alive is KEPT:
+        return Broken("a request of an unknown method: %s" % answer)
+    return every([refused(answer, METHOD_NOT_FOUND), alive])
 
 
 @scene("ids", "jsonrpc.response-same-id", provokes="jsonrpc.error-same-id")
@@ -94,15 +98,21 @@ def ids(stage: SceneStage) -> Said:
     return every(found)
 
 
-@scene("unknown-notification", "lifecycle.base-required", "version.base-required",
-       provokes="jsonrpc.notification-no-response http.notification-202")
+@scene("unknown-notification", "lifecycle.base-required", "version.base-required", "jsonrpc.notification-no-response",
+       provokes="http.notification-202")
 def unknown_notification(stage: SceneStage) -> Said:
-    """A notification that nobody knows is not answered, and does no harm."""
+    """A notification that nobody knows is not answered, and does no harm.
+
+    A late answer to an earlier request has an id of ours, and is none to the notification.
+    """
     talk = stage.talk
     since = 0 if talk.wire.is_web else len(talk.pipe.messages)
     talk.notify("notifications/examiner/unknown", {"text": "nobody knows this one"})
-    talk.quiet(since)
-    return survived(talk, "an unknown notification")
+    answer, alive = talk.quiet(since), survived(talk, "an unknown notification")
+    said: Verdict = None if talk.wire.is_web else KEPT
+    if answer is not None and not isinstance(answer.get("id"), int):
+        said = Broken("an unknown notification was answered: %s" % dumps(answer))
+    return {"lifecycle.base-required": alive, "version.base-required": alive, "jsonrpc.notification-no-response": said}
 
 
 @scene("response-to-nothing", "lifecycle.base-required", provokes="http.notification-202 http.notification-rejected",
@@ -143,6 +153,20 @@ def batch(stage: SceneStage) -> Said:
     answer = talk.web.send("POST", talk.header_fields(asked, {}), as_bytes(asked), stage.patience, all_there)
     return KEPT if {first, second} <= got else Broken("of two requests in an array %d were answered: %s" % (
         len(got), answer))
+
+
+@scene("batch-of-notifications", "jsonrpc.notification-no-response", wires="pipe",
+       only=lambda revision: revision.batching)
+def batch_of_notifications(stage: SceneStage) -> Said:
+    """An array of notifications is not answered, not even by an empty array."""
+    talk = stage.aside
+    since = len(talk.pipe.messages)
+    talk.say([talk.message(PROGRESS, {"progressToken": "examiner", "progress": 1}),
+              talk.message("notifications/examiner/unknown")], seconds=0)
+    if talk.alive():
+        return CannotTell("the server does not go on after an array")
+    found = [message for message in talk.pipe.messages[since:] if isinstance(message, list)]
+    return Broken("an array of notifications was answered with %s" % dumps(found[0])) if found else KEPT
 
 
 def _ids(messages: List[Any]) -> Set[Any]:

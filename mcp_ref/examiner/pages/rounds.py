@@ -1,17 +1,17 @@
 """Scenes about requests that ask for input first, and about their state [2026-07-28 basic/patterns/mrtr §Server
 Requirements (Basic Workflow)]."""
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ...methods import CALL_TOOL, CREATE_MESSAGE, ELICIT, GET_PROMPT, LIST_ROOTS
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
-from ..stage import SceneStage
+from ..stage import MANY, SceneStage
 from ..talk import CAPABILITIES, Talk
 from ..wire import Reaction
 from .frames import survived
 
 _ABLE: Dict[str, Any] = {CAPABILITIES: {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}}
-_ANSWERS: Dict[str, Dict[str, Any]] = {
+ANSWERS: Dict[str, Dict[str, Any]] = {
     ELICIT: {"action": "decline"}, LIST_ROOTS: {"roots": []},
     CREATE_MESSAGE: {"role": "assistant", "content": {"type": "text", "text": "example"}, "model": "example"}}
 """The method of a question -> our answer."""
@@ -28,9 +28,11 @@ class Round(NamedTuple):
     state: Any
     """The `requestState`; None if there is none."""
 
-    def retry(self, talk: Talk, state: Any) -> Reaction:
-        """Send the request again with the answers and with a state; None: without one."""
-        more: Dict[str, Any] = {"inputResponses": self.answers} if self.answers else {}
+    def retry(self, talk: Talk, state: Any, most: Optional[int] = None) -> Reaction:
+        """Send the request again with the answers and with a state; None: without one. ``most``: the number of
+        answers, the first ones; None: all."""
+        answers = dict(list(self.answers.items())[:most])
+        more: Dict[str, Any] = {"inputResponses": answers} if answers else {}
         more.update({} if state is None else {"requestState": state})
         return talk.request(self.method, {**self.params, **more}, _ABLE)
 
@@ -39,7 +41,8 @@ def _rounds(stage: SceneStage) -> List[Round]:
     """Return the requests that ask for input. Raises `NotExamined` if there are none."""
     asked: List[Tuple[str, Dict[str, Any]]] = []
     if stage.offered.get("tools"):
-        asked += [(CALL_TOOL, {"name": tool["name"], "arguments": arguments}) for tool, arguments in stage.callable()]
+        asked += [(CALL_TOOL, {"name": tool["name"], "arguments": arguments})
+                  for tool, arguments in stage.callable(most=MANY)]
     asked += [(GET_PROMPT, {"name": each.get("name")}) for each in stage.offered.get("prompts", ())[:5]
               if not any(part.get("required") for part in each.get("arguments") or () if isinstance(part, dict))]
     found = []
@@ -48,7 +51,7 @@ def _rounds(stage: SceneStage) -> List[Round]:
         questions = result.get("inputRequests")
         if result.get("resultType") == "input_required":
             found.append(Round(method, params, {
-                key: _ANSWERS.get(str((each or {}).get("method")), {}) for key, each in questions.items()
+                key: ANSWERS.get(str((each or {}).get("method")), {}) for key, each in questions.items()
                 if each is None or isinstance(each, dict)} if isinstance(questions, dict) else {},
                 result.get("requestState")))
     if not found:
@@ -67,13 +70,30 @@ def altered(state: str) -> List[str]:
     return [state[:place] + ("A" if state[place] != "A" else "B") + state[place + 1:] for place in sorted(places)]
 
 
-@scene("input-round", provokes="mrtr.declared-capabilities-only jsonrpc.result-type-required", needs="tools",
+@scene("input-round", provokes="mrtr.declared-capabilities-only jsonrpc.result-type-required mrtr.at-least-one "
+       "mrtr.request-types mrtr.no-server-requests stdio.no-server-requests http.stream-no-server-requests "
+       "mrtr.required elicit.param-message elicit.form-params", needs="tools",
        only=lambda revision: revision.stateless)
 def input_round(stage: SceneStage) -> Said:
     """Requests that are answered by a wish for input are sent again with answers, for the checker to see."""
     for each in _rounds(stage):
         each.retry(stage.talk, each.state)
     return None
+
+
+@scene("part-of-a-round", "mrtr.re-request-missing", needs="tools", only=lambda revision: revision.stateless)
+def part_of_a_round(stage: SceneStage) -> Said:
+    """A request that asks for several things and gets one of them is no error: it asks again for the others."""
+    found: List[Verdict] = []
+    for each in _rounds(stage):
+        if len(each.answers) > 1:
+            part = each.retry(stage.talk, each.state, 1)
+            said = "%s with one of %d answers: %s" % (each.method, len(each.answers), part)
+            found.append(KEPT if part.result is not None else Broken(said) if part.error is not None else
+                         CannotTell(said))
+    if not found:
+        raise NotExamined("nothing that may be asked for asks for two things at once")
+    return every(found)
 
 
 @scene("altered-state", "mrtr.state-rejected", needs="tools", only=lambda revision: revision.stateless)

@@ -4,10 +4,10 @@
 
 from typing import Any, Dict, List
 
-from ...errors import INVALID_PARAMS, UNSUPPORTED_PROTOCOL_VERSION
+from ...errors import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION
 from ...methods import CALL_TOOL, DISCOVER, LISTEN, PING, SET_LOG_LEVEL
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, refused, scene
-from ..stage import LISTS, SceneStage
+from ..stage import LISTS, MANY, SceneStage
 from ..talk import CAPABILITIES, INFO, LOG_LEVEL, VERSION
 from ..wire import as_bytes
 from .frames import survived
@@ -107,8 +107,8 @@ def removed_methods(stage: SceneStage) -> Said:
     return every(found)
 
 
-@scene("listen", "lifecycle.base-required", "version.base-required",
-       provokes="subscribe.ack-first subscribe.nothing-before-ack subscribe.id-in-notifications "
+@scene("listen", "version.base-required", "subscribe.ack-first",
+       provokes="subscribe.nothing-before-ack subscribe.id-in-notifications "
        "subscribe.only-requested", only=lambda revision: revision.stateless)
 def listen(stage: SceneStage) -> Said:
     """Listening to each kind of change is acknowledged."""
@@ -127,18 +127,31 @@ def listen(stage: SceneStage) -> Said:
             since = len(talk.pipe.messages)
             talk.say(message, seconds=0)
             first = talk.pipe.wait(lambda each: isinstance(each, dict), stage.patience, since)
-        return KEPT if first is not None and "error" not in first else Broken("subscriptions/listen: %s" % (first,))
+        if first is None:
+            return {"subscribe.ack-first": Broken("subscriptions/listen was not acknowledged")}
+        return {"version.base-required": Broken("subscriptions/listen: %s" % (first,)) if "error" in first else KEPT}
 
 
 @scene("undeclared-capability", "meta.undeclared-capabilities", "stateless.no-inferred-capabilities",
-       provokes="meta.capability-missing-error meta.capability-missing-http-400 mrtr.declared-capabilities-only",
+       "meta.capability-missing-error", provokes="meta.capability-missing-http-400 mrtr.declared-capabilities-only",
        needs="tools")
 def undeclared_capability(stage: SceneStage) -> Said:
-    """A tool is not answered with a question whose capability another request has declared, and this one has not."""
-    tool, arguments = stage.callable()[0]
+    """A tool is not answered with a question whose capability another request has declared, and this one has not; the
+    error in its place is -32021."""
+    tools = stage.callable(most=MANY)
     full: Dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
     talk = stage.talk
     talk.request(DISCOVER, meta={CAPABILITIES: full})
-    answer = talk.request(CALL_TOOL, {"name": tool["name"], "arguments": arguments})
-    asked = (answer.result or {}).get("inputRequests")
-    return Broken("tool %s asks for %s" % (tool["name"], ", ".join(map(str, asked)))) if asked else KEPT
+    for tool, arguments in tools:
+        params = {"name": tool["name"], "arguments": arguments}
+        answer = talk.request(CALL_TOOL, params)
+        asked = (answer.result or {}).get("inputRequests")
+        if asked:
+            said = Broken("tool %s asks for %s" % (tool["name"], ", ".join(map(str, asked))))
+            return {"meta.undeclared-capabilities": said, "stateless.no-inferred-capabilities": said}
+        if answer.error is not None and answer.code != MISSING_CLIENT_CAPABILITY:
+            same = talk.request(CALL_TOOL, params, {CAPABILITIES: full})
+            if (same.result or {}).get("inputRequests"):
+                return {"meta.capability-missing-error": Broken("tool %s, which asks a client that can be asked: %s" % (
+                    tool["name"], answer))}
+    return {"meta.undeclared-capabilities": KEPT, "stateless.no-inferred-capabilities": KEPT}

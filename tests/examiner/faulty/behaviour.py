@@ -155,7 +155,7 @@ def list_tools(call: Call) -> Dict[str, Any]:
     """List the tools."""
     items = offers.tools(call.revision)
     if on("tools-shuffled"):
-        call.session.shuffled += 1
+        call.session.shuffled += call.params.get("cursor") is None
         items = items[call.session.shuffled % len(items):] + items[:call.session.shuffled % len(items)]
     if on("tools-by-connection") and call.session.called:
         del items[0]

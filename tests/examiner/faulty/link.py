@@ -5,7 +5,7 @@ import json
 import subprocess
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 from urllib.parse import urlsplit
 
 META = "io.modelcontextprotocol/"
@@ -182,8 +182,7 @@ class Web:
         """Take the events of one connection; return the last id, the time to wait, and whether the answer came."""
         data: List[str] = []
         found = False
-        for raw in answer:
-            line = raw.decode("utf-8").rstrip("\r\n")
+        for line in lines_of(answer):
             name, _, value = line.partition(":")
             value = value[1:] if value.startswith(" ") else value
             if name == "id":
@@ -235,6 +234,20 @@ class Web:
                 connection.getresponse().read()
             except (OSError, http.client.HTTPException):
                 pass
+
+
+def lines_of(answer: Any) -> Iterator[str]:
+    """Return the lines of a stream of events: they end in LF, CR or both, and a byte order mark may stand first."""
+    rest, after_cr, first = b"", False, True
+    while True:
+        data = answer.read1(65536)
+        if not data:
+            return
+        after_cr, data = data.endswith(b"\r"), data[1:] if after_cr and data.startswith(b"\n") else data
+        *lines, rest = (rest + data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8-sig" if first else "utf-8")
+            first = False
 
 
 def header_value(value: Any) -> str:

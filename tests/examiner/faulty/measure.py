@@ -1,16 +1,17 @@
 """Switch on one fault after another, examine, and print what was found::
 
-    python3 tests/examiner/faulty/measure.py [--client] [--all] [--jobs N] [FAULT...]
+    python3 tests/examiner/faulty/measure.py [--all] [--jobs N] [--write] [FAULT...]
 
 A line for each fault and place: the fault, the revision and the transport, the requirement that it breaks, the
 requirements that were named, the number of root causes, and the verdict. Each fault is shown in one place, the newest
-revision and the first transport that it has; with `--all` in all of them. The last lines have the sums.
+revision and the first transport that it has; with `--all` in all of them. The last line has the sums. With `--write`
+the rows go to `found.tsv` as well, from which `test_sensitivity.py` knows the scene that finds a fault.
 
 =========  ==========================================================================================================
 verdict    meaning
 =========  ==========================================================================================================
-found      named by the right requirement, and by no other
-noisy      named by the right requirement, and others stand beside it as causes of their own
+found      named by the right requirement, as the one root cause or beside it
+noisy      named by the right requirement, and there are other root causes
 misnamed   found, and named by another requirement
 missed     not found
 =========  ==========================================================================================================
@@ -33,8 +34,9 @@ from mcp_ref.revisions import revision  # noqa: E402
 from tests.examiner.faulty.faults import REVISIONS, SERVER, Fault  # noqa: E402
 
 PROGRAM = Path(__file__).with_name("server.py")
+TABLE = Path(__file__).with_name("found.tsv")
 FOUND, NOISY, MISNAMED, MISSED = "found", "noisy", "misnamed", "missed"
-PATIENCE = 2.0
+PATIENCE = 4.0
 
 
 class Measured(NamedTuple):
@@ -81,7 +83,8 @@ def judged(fault: Fault, place: Tuple[str, str], chapter: Chapter) -> Measured:
     groups = ExaminationReport([chapter]).groups
     wanted = set(fault.requirements.split())
     named = sorted({group.id for group in groups})
-    right = [id for id in named if wanted.intersection((id, *(rules[id].also if id in rules else ())))]
+    right = [group.id for group in groups if wanted.intersection(
+        (group.id, *group.also, *(rules[group.id].also if group.id in rules else ())))]
     verdict = (FOUND if len(named) == 1 else NOISY) if right else MISNAMED if named or chapter.refused else MISSED
     if chapter.refused and not named:
         named = ["(%s)" % chapter.refused]
@@ -95,6 +98,15 @@ def places(fault: Fault, every: bool) -> Iterator[Tuple[str, str]]:
         for transport in fault.transports if every else fault.transports[:1]:
             if transport == "stdio" or digit != "1":
                 yield REVISIONS[digit], transport
+
+
+def write(found: List[Measured]) -> None:
+    """Write the table; rows of faults that were not measured stay."""
+    kept = {line.split("\t")[0]: line for line in TABLE.read_text("utf-8").splitlines()} if TABLE.exists() else {}
+    for each in found:
+        kept[each.fault.name] = "\t".join((each.fault.name, each.revision, each.transport, each.verdict, " ".join(
+            each.named), " ".join(each.scenes)))
+    TABLE.write_text("".join(kept[fault.name] + "\n" for fault in SERVER if fault.name in kept), "utf-8")
 
 
 def main(arguments: List[str]) -> int:
@@ -112,6 +124,8 @@ def main(arguments: List[str]) -> int:
         for fault, place, chapter in made:
             found.append(judged(fault, place, chapter.result()))
             print(found[-1].line(), flush=True)
+    if "--write" in arguments:
+        write(found)
     counts = {verdict: sum(each.verdict == verdict for each in found) for verdict in (FOUND, NOISY, MISNAMED, MISSED)}
     print("%d of %d: %s" % (counts[FOUND], len(found), ", ".join("%d %s" % (n, name) for name, n in counts.items())))
     return 0 if counts[FOUND] >= 0.95 * len(found) else 1

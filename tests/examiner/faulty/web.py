@@ -323,7 +323,11 @@ class Handler(BaseHTTPRequestHandler):
     def take_modern(self, message: Dict[str, Any]) -> None:
         """Take a message of 2026-07-28."""
         if "id" not in message or "method" not in message:
-            self.accepted()
+            known = self.headers.get("MCP-Protocol-Version") in (None, V5) or on("http-malformed-202")
+            if known:
+                self.accepted()
+            else:
+                self.reply(400, server.refusal(None, -32600, "Unsupported protocol version"))
             return
         stream = Stream("")
         call = Call(MODERN, message, stream.put, modern=True)
@@ -359,7 +363,7 @@ class Handler(BaseHTTPRequestHandler):
         threading.Thread(target=run, daemon=True).start()
         try:
             self.begin()
-            stream.follow(self.wfile.write, 0, cut=on("http-cut-no-retry"))
+            stream.follow(self.wfile.write, 0, cut=on("http-cut-no-retry") and call.message["method"] == "tools/call")
         except OSError:
             if call.modern:
                 call.cancelled.set()
@@ -372,7 +376,7 @@ class Handler(BaseHTTPRequestHandler):
             if answer is None or "error" in answer:
                 self.reply(400, answer)
                 return
-            name = "session %d" % len(SESSIONS) if on("http-session-blank") else uuid.uuid4().hex
+            name = "session " + uuid.uuid4().hex if on("http-session-blank") else uuid.uuid4().hex
             name = str(len(SESSIONS) + 1) if on("http-session-count") else name
             SESSIONS[name] = session
             self.reply(200, answer, (("Mcp-Session-Id", name),))

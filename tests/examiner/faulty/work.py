@@ -37,7 +37,8 @@ def count(call: Call, arguments: Dict[str, Any]) -> Dict[str, Any]:
 
 def wait(call: Call, arguments: Dict[str, Any]) -> Dict[str, Any]:
     """Wait, unless the call is cancelled."""
-    call.cancelled.wait(arguments.get("seconds", 0.1))
+    heeded = threading.Event() if on("cancel-answered") else call.cancelled
+    heeded.wait(arguments.get("seconds", 0.5))
     return text("waited")
 
 
@@ -153,7 +154,9 @@ def call_tool(call: Call) -> Dict[str, Any]:
     try:
         result = TOOLS[str(name)](call, arguments)
     except (KeyError, TypeError, ValueError) as error:
-        result = dict(text(str(error)) if not on("arguments-unchecked") else text("done"))
+        result = dict(text("done" if on("arguments-unchecked") else str(error)), isError=not on("arguments-unchecked"))
+        if name == "add" and on("arguments-unchecked"):
+            result.update(text('{"sum": 0}'), structuredContent={"sum": 0})
     except Refusal as refusal:
         if refusal.error["code"]:
             raise

@@ -1,0 +1,102 @@
+"""Scenes about the streams of Streamable HTTP: their ends, and the stream of `GET`.
+
+[2025-03-26..2025-11-25 basic/transports §Streamable HTTP],
+[2026-07-28 basic/transports/streamable-http §Receiving Messages].
+Which of a server's answers are streams nobody knows before: tools that may be called are, with progress wanted.
+"""
+
+import threading
+from typing import Any, Dict, List, Tuple
+
+from ...methods import CALL_TOOL
+from ...threads import start_thread
+from ..scenes import KEPT, Broken, NotExamined, Said, scene
+from ..stage import MANY, SceneStage
+from ..talk import LOG_LEVEL, Talk
+from ..wire import Fields, Reaction, as_bytes, is_response
+from .able_client import call_all
+
+_EVENT_STREAM = "text/event-stream"
+
+
+def _call(stage: SceneStage, talk: Talk, tool: Dict[str, Any], arguments: Dict[str, Any]) -> Tuple[Fields, bytes]:
+    """Return the header fields and the body of a call that wants progress."""
+    id = talk.next_id
+    message = talk.message(CALL_TOOL, {"name": tool["name"], "arguments": arguments}, id, {
+        "progressToken": "examiner-stream-%d" % id, LOG_LEVEL: "debug" if stage.revision.stateless else None})
+    return talk.header_fields(message, {}), as_bytes(message)
+
+
+def _is_stream(answer: Reaction) -> bool:
+    return (answer.field("Content-Type") or "").partition(";")[0].strip().lower() == _EVENT_STREAM
+
+
+def _streamed(stage: SceneStage, talk: Talk) -> List[Tuple[Dict[str, Any], Dict[str, Any]]]:
+    """Return the tools whose calls are answered by streams with a notification in them. Raises `NotExamined`."""
+    found = []
+    for tool, arguments in stage.callable(most=MANY):
+        answer = talk.web.send("POST", *_call(stage, talk, tool, arguments), stage.patience)
+        if _is_stream(answer) and any("method" in each and "id" not in each for each in answer.others
+                                      if isinstance(each, dict)):
+            found.append((tool, arguments))
+    if not found:
+        raise NotExamined("no call of a tool is answered by a stream with notifications")
+    return found
+
+
+def _get(talk: Talk) -> Fields:
+    fields = talk.header_fields(None, {"Accept": _EVENT_STREAM})
+    return [(name, value) for name, value in fields if name != "Content-Type"]
+
+
+@scene("stream-ends", "http.stream-close-after-response", "http.stream-eventual-response", wires="web", needs="tools",
+       provokes="http.stream-no-early-close http.x-accel-buffering http.resume-prime-event "
+       "http.resume-retry-before-close")
+def stream_ends(stage: SceneStage) -> Said:
+    """The stream of a call ends once the response was sent, and not before."""
+    with stage.fresh() as talk:
+        tool, arguments = _streamed(stage, talk)[0]
+        answered, ended = threading.Event(), threading.Event()
+
+        def wanted(message: Any) -> bool:
+            if is_response(message):
+                answered.set()
+            return False
+
+        def read() -> None:
+            talk.web.send("POST", *_call(stage, talk, tool, arguments), stage.patience, wanted)
+            ended.set()
+
+        start_thread("mcp-ref:examiner", read)
+        if not answered.wait(stage.patience):
+            return {"http.stream-eventual-response": Broken("tool %s: no response in %g s" % (
+                tool["name"], stage.patience)) if ended.is_set() else None}
+        return KEPT if ended.wait(min(2.0, stage.patience)) else {"http.stream-close-after-response": Broken(
+            "tool %s: the stream is open after the response" % tool["name"])}
+
+
+@scene("listening", "http.get-no-response", "http.no-broadcast", wires="web", needs="tools",
+       only=lambda revision: revision.handshake, provokes="http.get-unrelated http.resume-event-id-unique")
+def listening(stage: SceneStage) -> Said:
+    """While `GET` keeps two streams open, nothing of what belongs to calls comes by them, and nothing by both."""
+    with stage.fresh() as talk:
+        heard: List[List[Any]] = [[], []]
+
+        def read(into: List[Any]) -> None:
+            def wanted(message: Any) -> bool:
+                into.append(message)
+                return False
+            talk.web.send("GET", _get(talk), None, stage.patience, wanted)
+
+        answer = talk.web.send("GET", _get(talk), None, stage.patience, head=True)
+        if not _is_stream(answer):
+            raise NotExamined("the server has no stream for GET: %s" % answer)
+        for into in heard:
+            start_thread("mcp-ref:examiner", read, into)
+        call_all(stage, talk)
+        talk.alive()
+        answers = [each for each in heard[0] + heard[1] if is_response(each)]
+        both = [each for each in heard[0] if each in heard[1]]
+        return {"http.get-no-response": Broken("a stream of GET carries the response %r" % answers[0]["id"])
+                if answers else KEPT,
+                "http.no-broadcast": Broken("%s comes by two streams" % both[0].get("method")) if both else KEPT}
