@@ -223,10 +223,10 @@ class Fetches(SmallClient):
         return found
 
 
-def fetch(url: str) -> None:
+def fetch(url: str, headers: Dict[str, str] = {}) -> None:
     where = urlsplit(url)
     connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=PATIENCE)
-    connection.request("GET", where.path)
+    connection.request("GET", where.path, headers=headers)
     connection.getresponse().read()
     connection.close()
 
@@ -357,6 +357,43 @@ class CaseSensitive(SmallClient):
             yield each
 
 
+class Repeats(SmallClient):
+    """Sends a request again and again until it is answered."""
+
+    def request(self, method: str, params: Any = None) -> Any:
+        while True:
+            try:
+                return super().request(method, params)
+            except Ended:
+                pass
+
+
+class Follows(SmallClient):
+    """Follows a redirect, or a challenge, with all that it sends, to wherever it leads."""
+
+    def fields(self, message: Any) -> Dict[str, str]:
+        return {"Authorization": "Bearer example", **super().fields(message)}
+
+    def request(self, method: str, params: Any = None) -> Any:
+        try:
+            return super().request(method, params)
+        except Ended:
+            for link in [self.wire.headers.get("Location")] + (
+                    self.wire.headers.get("WWW-Authenticate") or "").split('"')[1:2]:
+                if link:
+                    fetch(link, self.fields({"method": method}))
+            raise
+
+
+class GoesOnAfterStatus(SmallClient):
+    def request(self, method: str, params: Any = None) -> Any:
+        try:
+            return super().request(method, params)
+        except Ended:
+            list(self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            raise
+
+
 class GivesUpSilently(SmallClient):
     def request(self, method: str, params: Any = None) -> Any:
         if method == "tools/call" and (params or {}).get("name") == "slow":
@@ -422,13 +459,18 @@ LIES = (
     Lie("param-fields", "http.param-client-support", SmallClient, LAST, "http"),
     Lie("impossible-fields", "http.param-reject-tool", SmallClient, LAST, "http"),
     Lie("foreign-schema", "schema.no-network-ref", Fetches, LAST, "http"),
+    Lie("refused-by-http", "lifecycle.initialized-notification", GoesOnAfterStatus, HANDSHAKE, "http"),
+    Lie("redirected", "auth.only-issued-tokens", Follows, LAST, "http"),
+    Lie("redirected", "http.session-id-secure-handling", Follows, HANDSHAKE, "http"),
+    Lie("challenged", "auth.only-issued-tokens", Follows, HANDSHAKE, "http"),
+    Lie("challenged", "auth.parse-www-authenticate", Repeats, LAST, "http"),
     Lie("give-up", "cancel.stdio-notification", GivesUpSilently),
     Lie("give-up", "timeout.cancel", GivesUpSilently, HANDSHAKE),
     Lie("undeclared-question", "lifecycle.negotiated-capabilities", Undeclared, HANDSHAKE),
 )
 WAITS = {"batch"}
 """Scenes in which a lie is that something does not come."""
-UNSHOWN = {"ordinary", "errors", "unreadable", "stderr", "stays", "deaf"}
+UNSHOWN = {"ordinary", "errors", "unreadable", "statuses", "stderr", "stays", "deaf"}
 """Scenes that decide nothing to the worse, or that need a client that starts a process."""
 
 

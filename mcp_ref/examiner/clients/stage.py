@@ -16,6 +16,8 @@ FIRST_SECONDS = 30.0
 """The time in which a client that was started has to connect."""
 _STEP = 0.1
 _SETTLE = 2.0
+_MOST = 1000
+"""The messages after which a client is ended that repeats something without end: it is never silent."""
 SCENARIO = "tools_call"
 """The scenario of the official suite that most scenes want: the tools are listed, and one is called."""
 
@@ -94,7 +96,7 @@ class ClientStage:
         begun = clock()
         while not started.wait(_STEP):
             if endpoint.connected.is_set():
-                if script.silence > self.patience:
+                if script.silence > self.patience or len(script.heard) > _MOST:
                     return False
             elif clock() - begun > max(FIRST_SECONDS, self.patience):
                 return False

@@ -1,4 +1,4 @@
 """The scenes for clients, a module for each part of the protocol."""
 
-NAMES = ("opening", "manners", "features", "questions", "rounds", "web", "process")
+NAMES = ("opening", "manners", "features", "questions", "rounds", "web", "statuses", "process")
 """The modules, in the order in which their scenes are played."""
