@@ -59,7 +59,15 @@ def call(client: Client, tool: Any) -> Any:
 
 
 def everything(client: Client) -> None:
-    """Do what can be done with a server."""
+    """Do what can be done with a server, and listen to its changes meanwhile, where that is asked for."""
+    listening = tried(lambda: client.listen("tools")) if client.revision.stateless else None
+    each_feature(client)
+    if listening:
+        listening.close()
+
+
+def each_feature(client: Client) -> None:
+    """List, call, read, get, complete."""
     declared = client.server_capabilities
     for tool in tried(lambda: list(client.tools())) or [] if "tools" in declared else []:
         tried(lambda: call(client, tool))

@@ -1,7 +1,10 @@
 """A small client of the tests, on pipes and over HTTP, whose conduct a test can change to have it lie."""
 import http.client
 import json
+import shlex
 import socket
+import subprocess
+import threading
 from contextlib import closing
 from typing import Any, Callable, Dict, Iterator, List, Optional
 from urllib.parse import urlsplit
@@ -22,6 +25,9 @@ class Pipe:
 
     def post(self, message: Any, headers: Dict[str, str]) -> Iterator[Any]:
         self.sock.sendall(json.dumps(message).encode() + b"\n")
+        return self.answers(message)
+
+    def answers(self, message: Any) -> Iterator[Any]:
         if isinstance(message, dict) and "method" in message and "id" in message:
             for line in self.lines:
                 try:
@@ -32,6 +38,30 @@ class Pipe:
     def close(self, headers: Dict[str, str]) -> None:
         self.lines.close()
         self.sock.close()
+
+
+class Child(Pipe):
+    """Lines to a process."""
+
+    def __init__(self, command: str) -> None:
+        self.process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+        assert self.process.stdin and self.process.stdout and self.process.stderr
+        self.lines, self.out, self.errors = self.process.stdout, self.process.stdin, self.process.stderr
+        self.said: List[bytes] = []
+        self.reader = threading.Thread(target=lambda: self.said.extend(iter(lambda: self.errors.read1(4096), b"")))
+        self.reader.start()
+
+    def post(self, message: Any, headers: Dict[str, str]) -> Iterator[Any]:
+        self.out.write(json.dumps(message).encode() + b"\n")
+        self.out.flush()
+        return self.answers(message)
+
+    def close(self, headers: Dict[str, str]) -> None:
+        with self.process:
+            self.out.close()
+            self.process.wait(SECONDS)
+            self.reader.join(SECONDS)
 
 
 class Web:
@@ -95,7 +125,8 @@ class SmallClient:
     def __init__(self, address: str, env: Dict[str, str]) -> None:
         self.env = env
         self.revision = env["MCP_EXAMINER_REVISION"]
-        self.wire: Any = Pipe(address) if address.startswith("tcp") else Web(address)
+        self.wire: Any = Pipe(address) if address.startswith("tcp") else Web(address) if address.startswith(
+            "http") else Child(address)
         self.ids = 0
         self.headers: Dict[str, str] = {}
         self.version = ""

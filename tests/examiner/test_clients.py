@@ -23,7 +23,7 @@ from mcp_ref.requirements import requirements
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.wiretrace import CLIENT
 from tests.examiner import everything_client
-from tests.examiner.small_client import Ended, SmallClient, Web
+from tests.examiner.small_client import Child, Ended, SmallClient, Web
 
 PATIENCE = 20.0
 LONGER = 2.0
@@ -57,7 +57,10 @@ class Threaded(Started):
 
 
 def examined(start: Any, name: str, way: str = "stdio", only: Any = (), patience: float = PATIENCE) -> Chapter:
-    return ClientExamination(start, [revision(name)], way, only, patience, direct=True).run()[0]
+    """``way``: http, stdio, or process: stdio to a process that the client starts."""
+    process = way == "process"
+    return ClientExamination(start, [revision(name)], "stdio" if process else way, only, patience,
+                             direct=not process).run()[0]
 
 
 # --- Clients that keep everything ----------------------------------------------------------------------------------
@@ -72,9 +75,9 @@ def test_our_client_keeps_everything(name: str, way: str) -> None:
     chapter = examined(ours, name, way)
     assert not chapter.refused and chapter.faults == []
     unplayed = {scene for scene, why in chapter.scenes.items() if why}
-    expected = PROCESS if chapter.wire == PIPE else set()
-    assert unplayed == expected | ({"undeclared-mode"} if name == HANDSHAKE else set())
     played = {scene for scene, row in load(CLIENT).items() if row.plays_in(chapter.revision, chapter.wire)}
+    expected = PROCESS & played if chapter.wire == PIPE else set()
+    assert unplayed == expected | ({"undeclared-mode"} if name == HANDSHAKE else set())
     assert set(chapter.scenes) == played
     counts = ExaminationReport([chapter]).counts(name)
     assert counts[KEPT] > 25 and counts[BROKEN] == counts[WARNED] == 0
@@ -87,10 +90,10 @@ def test_our_client_refuses_a_mode_that_it_has_not_declared(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", [HANDSHAKE, LAST])
-def test_our_client_ends_its_server_in_every_way(name: str) -> None:
+def test_our_client_bears_what_its_server_does_and_ends_it_in_every_way(name: str) -> None:
     command = " ".join(map(quote, (sys.executable, everything_client.__file__)))
-    only = ["ordinary", *PROCESS]
-    chapter = ClientExamination(CommandStart(command), [revision(name)], "stdio", only, PATIENCE).run()[0]
+    scenes = PROCESS if name == LAST else ENDS
+    chapter = ClientExamination(CommandStart(command), [revision(name)], "stdio", scenes, PATIENCE).run()[0]
     assert not chapter.refused and chapter.faults == [] and set(chapter.scenes.values()) == {""}
     said = {row.requirement.id: row.state for row in chapter.rows() if row.requirement.id.startswith("stdio.shutdown")}
     assert set(said.values()) == {KEPT}, said
@@ -103,7 +106,8 @@ def test_the_small_client_keeps_everything(name: str, way: str) -> None:
     assert not chapter.refused and [each for each in chapter.faults if each.id not in LACKS] == []
 
 
-PROCESS = {"stderr", "shutdown", "stays", "deaf"}
+ENDS = {"shutdown", "stays", "deaf"}
+PROCESS = ENDS | {"stderr", "noise", "much-stderr", "exits", "mute", "killed"}
 """Scenes for which the client has to start a process."""
 LACKS = {"version.client-sends-latest", "http.session-reinitialize", "http.param-client-support", "http.param-mirror",
          "http.param-reject-tool", "http.param-exclude-tool", "http.param-append", "http.param-extract"}
@@ -394,6 +398,55 @@ class GoesOnAfterStatus(SmallClient):
             raise
 
 
+class FixedVersion(SmallClient):
+    """Names the revision that it has asked for, whatever was agreed on, and uses what that has."""
+
+    def agree(self, version: str) -> None:
+        super().agree(self.revision)
+
+    def begin(self) -> None:
+        super().begin()
+        asked = {"jsonrpc": "2.0", "id": self.id(), "method": "ping"}
+        if self.revision == "2025-03-26":
+            list(self.post([asked]))
+        elif self.revision == HANDSHAKE:
+            self.request("tasks/list")
+
+
+class TakesErrors(SmallClient):
+    """Takes text on standard error for a failure."""
+
+    def begin(self) -> None:
+        super().begin()
+        if self.wire.said:
+            raise Ended("an error")
+
+
+class StartsAgain(SmallClient):
+    """Starts its server again once, and does not listen again."""
+
+    capabilities: Dict[str, Any] = {}
+    again = False
+
+    def begin(self) -> None:
+        super().begin()
+        if not self.again:
+            self.post({"jsonrpc": "2.0", "id": self.id(), "method": "subscriptions/listen", "params": {
+                "_meta": self.meta(), "notifications": {"toolsListChanged": True}}})
+
+    def request(self, method: str, params: Any = None) -> Any:
+        try:
+            return super().request(method, params)
+        except Ended:
+            if self.again:
+                raise
+            self.again = True
+            self.end()
+            self.wire = Child(self.env["MCP_EXAMINER_SERVER"])
+            self.begin()
+            return super().request(method, params)
+
+
 class GivesUpSilently(SmallClient):
     def request(self, method: str, params: Any = None) -> Any:
         if method == "tools/call" and (params or {}).get("name") == "slow":
@@ -464,13 +517,22 @@ LIES = (
     Lie("redirected", "http.session-id-secure-handling", Follows, HANDSHAKE, "http"),
     Lie("challenged", "auth.only-issued-tokens", Follows, HANDSHAKE, "http"),
     Lie("challenged", "auth.parse-www-authenticate", Repeats, LAST, "http"),
+    Lie("older-version", "lifecycle.respect-version", FixedVersion, HANDSHAKE),
+    Lie("older-version", "lifecycle.respect-version-should", FixedVersion, "2025-03-26"),
+    Lie("older-version", "http.header-version-negotiated", FixedVersion, HANDSHAKE, "http"),
+    Lie("undeclared-changes", "lifecycle.base-required", dies(is_method("notifications/resources/updated")),
+        HANDSHAKE),
+    Lie("changes", "lifecycle.base-required", dies(is_method("notifications/prompts/list_changed")), HANDSHAKE),
+    Lie("answers-again", "version.base-required", dies(lambda message: "result" in message)),
+    Lie("much-stderr", "version.base-required", TakesErrors, LAST, "process"),
+    Lie("killed", "subscribe.stdio-resubscribe", StartsAgain, LAST, "process"),
     Lie("give-up", "cancel.stdio-notification", GivesUpSilently),
     Lie("give-up", "timeout.cancel", GivesUpSilently, HANDSHAKE),
     Lie("undeclared-question", "lifecycle.negotiated-capabilities", Undeclared, HANDSHAKE),
 )
 WAITS = {"batch"}
 """Scenes in which a lie is that something does not come."""
-UNSHOWN = {"ordinary", "errors", "unreadable", "statuses", "stderr", "stays", "deaf"}
+UNSHOWN = {"ordinary", "errors", "unreadable", "statuses", "stderr", "stays", "deaf", "noise", "exits", "mute"}
 """Scenes that decide nothing to the worse, or that need a client that starts a process."""
 
 
@@ -496,7 +558,6 @@ LEFT = {
     "completion.rate-limit": "the page names no limit",
     "elicit.url-consent": "the consent of a user leaves no message",
     "subscribe.stdio-correlate": _INSIDE,
-    "subscribe.stdio-resubscribe": "a client may have lost its interest in what it had subscribed to",
     "cache.key": _INSIDE, "cache.no-mrtr": _INSIDE,
     "cache.private-not-shared": "it takes two users, and a start of the client has one",
     "icons.reject-unsafe-schemes": "only a client that shows icons fetches them, and most show none",

@@ -44,6 +44,7 @@ class LineEndpoint:
         self._listener = SocketListener("tcp://127.0.0.1:%d" % port, self._arrived)
         self.connected = threading.Event()
         self._transports: List[Transport] = []
+        self._controls: List[Transport] = []
         self._connection = ""
 
     def open(self) -> str:
@@ -67,6 +68,8 @@ class LineEndpoint:
 
     def _control(self, transport: Transport) -> None:
         """Give the process its settings, and hear what happens to it."""
+        self._controls.append(transport)
+        self.connected.set()  # it may end before it says more
         transport.write([as_bytes(self.script.stub)])
         while True:
             items = transport.read()
@@ -132,15 +135,17 @@ class LineEndpoint:
             asked.say(message)
 
     def hang_up(self) -> None:
-        """End the connections: the server is gone."""
+        """End the connections: the server is gone. Its process ends at that, and says so by those for control."""
         for each in list(self._transports):
-            each.close()
+            if each not in self._controls:
+                each.close()
 
     def close(self) -> None:
         """End everything."""
         self.script.end()
         self._listener.close()
-        self.hang_up()
+        for each in list(self._transports):
+            each.close()
 
 
 class WebEndpoint:

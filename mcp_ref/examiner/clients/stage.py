@@ -92,6 +92,14 @@ class ClientStage:
             endpoint.close()
         return ClientRun(script, ended, words)
 
+    def in_process(self, settings: Dict[str, Any]) -> ClientRun:
+        """Return a run with settings of the process, see `stub`. Raises `NotExamined` if the client starts none."""
+        if self.direct:
+            raise NotExamined("the client starts no process")
+        script = self.script()
+        script.stub = settings
+        return self.run(script)
+
     def _until_over(self, script: Script, started: Any, endpoint: Any) -> bool:
         begun = clock()
         while not started.wait(_STEP):

@@ -9,8 +9,10 @@ line of JSON, and by it is told what happens to the process.
 ==========  ========================================================================================================
 setting     meaning
 ==========  ========================================================================================================
-``stderr``  a text that is written to standard error at the beginning
+``stderr``  a text that is written to standard error at the beginning, in ISO 8859-1
 ``noise``   a line that is written to standard output at the beginning, though it is no message
+``exits``   True: it ends at once
+``mute``    True: it closes its standard output at the first message that it gets, and reads on
 ``stays``   True: it goes on when its input has ended, until a signal comes
 ``deaf``    True: it goes on when SIGTERM has come, too
 ==========  ========================================================================================================
@@ -55,7 +57,10 @@ def run(port: int) -> None:
             signalled.set()
 
     signal.signal(signal.SIGTERM, on_signal)
-    sys.stderr.write(settings.get("stderr", ""))
+    if settings.get("exits"):
+        tell({"did": "exit"})
+        os._exit(0)
+    sys.stderr.buffer.write(settings.get("stderr", "").encode("latin-1"))
     sys.stderr.flush()
     if settings.get("noise"):
         os.write(1, settings["noise"].encode("utf-8") + b"\n")
@@ -74,7 +79,10 @@ def run(port: int) -> None:
             got = os.read(0, _SIZE)
             if not got:
                 break
-            data.sendall(got)
+            if not settings.get("mute"):
+                data.sendall(got)
+            elif settings.pop("open", True):
+                os.close(1)
         tell({"did": "stdin-closed"})
         if not settings.get("stays"):
             signalled.set()

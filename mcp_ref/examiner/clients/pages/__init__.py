@@ -1,4 +1,4 @@
 """The scenes for clients, a module for each part of the protocol."""
 
-NAMES = ("opening", "manners", "features", "questions", "rounds", "web", "statuses", "process")
+NAMES = ("opening", "manners", "features", "questions", "rounds", "web", "statuses", "changes", "process", "children")
 """The modules, in the order in which their scenes are played."""

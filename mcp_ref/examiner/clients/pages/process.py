@@ -60,25 +60,16 @@ def _given_up(stage: ClientStage, run: ClientRun, id: Any) -> Dict[str, Verdict]
                 "after an answer to a cancelled call nothing came")}
 
 
-def _in_process(stage: ClientStage, settings: Dict[str, Any]) -> ClientRun:
-    """Return a run with settings of the process. Raises `NotExamined` if the client starts none."""
-    if stage.direct:
-        raise NotExamined("the client starts no process")
-    script = stage.script()
-    script.stub = settings
-    return stage.run(script)
-
-
 @process_scene("stderr", "stdio.stderr-not-error", "lifecycle.base-required", "version.base-required")
 def stderr(stage: ClientStage) -> Said:
     """The server writes to standard error that something has failed: that is no end of anything."""
-    return stage.goes_on(_in_process(stage, {"stderr": "ERROR: this is a test\n" * 20}), "after text on standard error")
+    return stage.goes_on(stage.in_process({"stderr": "ERROR: this is a test\n" * 20}), "after text on standard error")
 
 
 @process_scene("shutdown", provokes="stdio.shutdown-close-input stdio.shutdown-wait")
 def shutdown(stage: ClientStage) -> Said:
     """The server ends when its input ends."""
-    _in_process(stage, {})
+    stage.in_process({})
     return None
 
 
@@ -94,10 +85,10 @@ def _ended(run: ClientRun, wanted: Optional[str]) -> Verdict:
 @process_scene("stays", "stdio.shutdown-force", provokes="stdio.shutdown-sigterm stdio.shutdown-wait")
 def stays(stage: ClientStage) -> Said:
     """The server goes on when its input has ended: a signal ends it."""
-    return _ended(_in_process(stage, {"stays": True}), None)
+    return _ended(stage.in_process({"stays": True}), None)
 
 
 @process_scene("deaf", "stdio.shutdown-force", provokes="stdio.shutdown-sigkill")
 def deaf(stage: ClientStage) -> Said:
     """The server goes on when it is asked to end by a signal, too: it is killed."""
-    return _ended(_in_process(stage, {"stays": True, "deaf": True}), None)
+    return _ended(stage.in_process({"stays": True, "deaf": True}), None)
