@@ -56,6 +56,9 @@ _FOLLOWS: Dict[str, Tuple[str, ...]] = {
     "tasks.id-string": ("tasks.create-result",),
     "http.header-version-invalid-400": ("http.notification-rejected",),
     "http.header-version-unsupported-400": ("http.notification-rejected",),
+    "http.stream-no-early-close": ("http.stream-eventual-response",),
+    "http.get-no-response": ("progress.stops:listening",),
+    "http.no-broadcast": ("http.get-unrelated:listening", "progress.increases:listening"),
     "http.notification-202": ("jsonrpc.follow-spec:unknown-notification",),
     "http.notification-rejected": ("jsonrpc.follow-spec:unreadable",),
 }

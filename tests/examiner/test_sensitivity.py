@@ -1,0 +1,63 @@
+"""The sensitivity of the examiner: faults that the faulty server is given are found, under the right requirement.
+
+Here a sample is shown, each fault with the scene alone that has found it, as the table of the full measurement says::
+
+    python3 tests/examiner/faulty/measure.py --write
+"""
+from pathlib import Path
+
+import pytest
+
+from mcp_ref.examiner.scenes import load
+from tests.examiner.faulty.faults import CLIENT, SERVER
+from tests.examiner.faulty.measure import FOUND, MISSED, TABLE, examined, judged, places
+
+ROWS = [line.split("\t") for line in Path(TABLE).read_text("utf-8").splitlines()]
+BY_NAME = {row[0]: row for row in ROWS}
+MOST = 12
+"""The faults of the sample: they are a second each on a slow machine."""
+LIES = {
+    "before-initialized": "early-request", "calls-of-an-able-client": "tools-by-connection",
+    "cancel-calls": "cancel-answered", "batch-of-notifications": "batch-empty-answer",
+    "subscribed": "listen-all", "stream-ends": "http-stream-open", "listening": "http-broadcast",
+    "unknown-notification": "answers-notifications",
+}
+"""Scene that has no other server that lies -> a fault that it finds."""
+SAMPLE = [fault for fault in SERVER if BY_NAME.get(fault.name, [MISSED] * 6)[3] == FOUND and BY_NAME[fault.name][5]]
+SAMPLE = SAMPLE[::max(1, len(SAMPLE) // MOST)]
+
+
+def test_the_table_has_all_faults_and_nearly_all_are_found():
+    assert [row[0] for row in ROWS] == [fault.name for fault in SERVER]
+    assert len(SERVER) + len(CLIENT) >= 150
+    found = [row[0] for row in ROWS if row[3] == FOUND]
+    assert len(found) >= 0.95 * len(ROWS), sorted(set(BY_NAME) - set(found))
+
+
+@pytest.mark.parametrize("fault", SAMPLE, ids=lambda fault: fault.name)
+def test_a_fault_is_found_by_its_scene(fault):
+    _, revision, transport, _, _, scenes = BY_NAME[fault.name]
+    chapter = examined(fault.name, revision, transport, tuple(scenes.split()) or ("content-types",), patience=20)
+    measured = judged(fault, (revision, transport), chapter)
+    assert measured.verdict == FOUND, (measured, chapter.faults)
+
+
+@pytest.mark.parametrize("scene", sorted(LIES))
+def test_a_scene_finds_a_fault_and_nothing_without_it(scene):
+    fault = next(each for each in SERVER if each.name == LIES[scene])
+    place = next(places(fault, False))
+    assert judged(fault, place, examined(fault.name, *place, only=(scene,), patience=20)).verdict == FOUND
+    assert not examined("", *place, only=(scene,), patience=20).faults
+
+
+def test_every_scene_of_these_pages_has_a_lie():
+    pages = {name for name, row in load().items() if row.play.__module__.rpartition(".")[2] in (
+        "able_client", "web_streams")}
+    assert pages <= set(LIES)
+
+
+def test_without_a_fault_nothing_is_found_by_these_scenes():
+    scenes = tuple(sorted({scene for row in ROWS for scene in row[5].split() if row[1:3] == ["2026-07-28", "stdio"]}))
+    chapter = examined("", "2026-07-28", "stdio", scenes, patience=20)
+    assert not chapter.refused and not chapter.faults
+    assert judged(SERVER[0], ("2026-07-28", "stdio"), chapter).verdict == MISSED
