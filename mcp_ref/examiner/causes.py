@@ -35,8 +35,11 @@ _WHOLE = {
 }
 """Marks of a server that can no more, whatever it was asked for last."""
 _EVIDENCE = 200
-_FORMS = ("jsonrpc.", "schema.", "transport.", "stdio.", "version.server-same", "lifecycle.init-")
-"""The beginnings of the requirements about the form of messages."""
+_UNREADABLE = ("jsonrpc.response", "jsonrpc.result", "jsonrpc.error", "jsonrpc.follow-spec", "transport.utf8",
+               "stdio.no-embedded-newlines")
+"""The beginnings of the requirements without which nobody can tell what a message answers, or that it is one."""
+_FORMS = (*_UNREADABLE, "schema.", "lifecycle.init-", "stdio.server-stdout-only-mcp")
+"""The beginnings of the requirements about the form of the answer to an opening."""
 _CURSORS = ("pagination.invalid-cursor-32602", "pagination.invalid-cursor-graceful")
 _LISTS = tuple("%s.list-not-per-connection" % name for name in ("tools", "prompts", "resources"))
 _REFUSED_LIST = (*_CURSORS, *_LISTS, "stateless.no-prior-requests", "lifecycle.base-required", "version.base-required")
@@ -46,9 +49,10 @@ _FOLLOWS: Dict[str, Tuple[str, ...]] = {
     "completion.unsupported-error": ("completion.invalid-prompt",),
     "resources.not-found-32602": ("errors.no-32002",),
     "tools.list-responds": _REFUSED_LIST, "prompts.list-responds": _REFUSED_LIST,
-    "resources.list-responds": _REFUSED_LIST,
+    "resources.list-responds": _REFUSED_LIST, "mrtr.no-other-requests": _REFUSED_LIST,
     "tools.deterministic-order": _LISTS,
-    "schema.result": ("meta.server-info", "tools.input-schema-object", "tools.list-responds"),
+    "schema.result": ("meta.server-info", "tools.input-schema-object", "tools.list-responds",
+                      "stateless.no-prior-requests", "tools.errors-in-result"),
     "resources.capability": ("tools.embedded-resources-capability",),
     "ping.respond": ("jsonrpc.response-same-id:ids", "jsonrpc.follow-spec:unreadable", "tasks.ignored-when-undeclared",
                      "jsonrpc.follow-spec:other-jsonrpc"),
@@ -56,6 +60,10 @@ _FOLLOWS: Dict[str, Tuple[str, ...]] = {
     "tasks.id-string": ("tasks.create-result",),
     "http.header-version-invalid-400": ("http.notification-rejected",),
     "http.header-version-unsupported-400": ("http.notification-rejected",),
+    "batch.receive": ("jsonrpc.notification-no-response:batch-of-notifications",),
+    "http.header-mismatch-error": ("http.header-version-absent-reject", "http.header-version-mismatch-rejected",
+                                   "http.header-mismatch-rejected", "http.param-mismatch-rejected",
+                                   "http.param-missing-rejected"),
     "http.stream-no-early-close": ("http.stream-eventual-response",),
     "http.get-no-response": ("progress.stops:listening",),
     "http.no-broadcast": ("http.get-unrelated:listening", "progress.increases:listening"),
@@ -110,8 +118,13 @@ def short(evidence: str) -> str:
     return shorten(plain(evidence.partition("; last stderr lines:")[0]), _EVIDENCE)
 
 
+def is_unreadable(id: str) -> bool:
+    """Return True for a requirement without which a message answers nothing that a scene has asked."""
+    return id.startswith(_UNREADABLE)
+
+
 def is_about_form(id: str) -> bool:
-    """Return True for a requirement about the form of a message: a message that breaks it answers nothing."""
+    """Return True for a requirement about the form of the answer to an opening."""
     return id.startswith(_FORMS)
 
 
@@ -120,7 +133,7 @@ def united(faults: Iterable[ServerFault], methods: Mapping[str, str], party: str
     """Return the causes, each with all faults that have it.
 
     ``methods``: key of a fault -> the method it is about. ``party``: whose faults they are. ``malformed``: scene -> the
-    requirements about the form of messages that were broken in it.
+    requirements that were broken in it by messages that nobody can read.
     """
     given = list(faults)
     causes = {each.key: _cause(each, given, malformed.get(each.scene, set())) for each in given}

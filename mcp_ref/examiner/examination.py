@@ -16,7 +16,7 @@ from ..revisions import REVISIONS, Revision
 from ..wiretrace import CLIENT, HEADER, MESSAGE, REQUEST, SERVER, Event, Trace
 from ..wiretrace.text import shorten
 from .ahead import WiresAhead
-from .causes import ENDED, ServerFault, is_about_form, short, united
+from .causes import ENDED, ServerFault, is_about_form, is_unreadable, short, united
 from .scenes import PIPE, SSE, WEB, Broken, CannotTell, Kept, NotExamined, Said, Scene, Verdict, load
 from .stage import SceneStage
 from .talk import NotSpoken, Wire
@@ -66,7 +66,7 @@ class Chapter:
         self._seen_in: Dict[str, str] = {}
         """Key of a finding -> the scene in which it was seen first."""
         self._malformed: Dict[str, Set[str]] = {}
-        """Scene -> the requirements about the form of messages that were broken in it."""
+        """Scene -> the requirements that were broken in it by messages that nobody can read."""
         self._answered = False
         """True once there was a response of the party that is no error, or bytes that are no message."""
         self._reasons: Dict[str, str] = {}
@@ -82,7 +82,7 @@ class Chapter:
         for finding in self._checker.feed(event):
             scene = self._sent_in.get(event.connection, self._scene)
             self._seen_in.setdefault(finding.key, scene)
-            if scene and finding.party == self.party and is_about_form(finding.rule.id):
+            if scene and finding.party == self.party and is_unreadable(finding.rule.id):
                 self._malformed.setdefault(scene, set()).add(finding.rule.id)
 
     def begin(self, scene: str) -> None:

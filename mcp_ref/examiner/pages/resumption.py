@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ...methods import CALL_TOOL, PROGRESS
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
-from ..stage import SceneStage
+from ..stage import MANY, SceneStage
 from ..talk import Talk
 from ..wire import Reaction, as_bytes, is_response
 
@@ -62,7 +62,7 @@ def broken_stream(stage: SceneStage) -> Said:
     """A stream that is broken after each of its events, while another call goes on, is resumed with what belongs on it,
     and nothing else."""
     found: List[Verdict] = []
-    tools = stage.callable()
+    tools = stage.callable(most=MANY)
     with stage.fresh() as talk:
         for tool in tools:
             for cut in range(1, _CUTS + 1):
