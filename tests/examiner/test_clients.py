@@ -7,7 +7,7 @@ import sys
 import threading
 from shlex import quote
 from urllib.parse import urlsplit
-from typing import Any, Callable, Dict, List, NamedTuple, Type
+from typing import Any, Callable, Dict, List, NamedTuple, Set, Type
 
 import pytest
 
@@ -89,14 +89,16 @@ def test_our_client_refuses_a_mode_that_it_has_not_declared(monkeypatch: pytest.
     assert chapter.scenes == {"undeclared-mode": ""} and chapter.faults == []
 
 
-@pytest.mark.parametrize("name", [HANDSHAKE, LAST])
-def test_our_client_bears_what_its_server_does_and_ends_it_in_every_way(name: str) -> None:
+@pytest.mark.parametrize("name, scenes", [
+    (HANDSHAKE, {"shutdown", "stays", "deaf"}), (LAST, {"shutdown", "stays", "deaf"}),
+    (LAST, {"exits", "mute", "killed"}), (LAST, {"stderr", "noise", "much-stderr"})],
+    ids=lambda value: value if isinstance(value, str) else min(value))
+def test_our_client_bears_what_its_server_does_and_ends_it_in_every_way(name: str, scenes: Set[str]) -> None:
     command = " ".join(map(quote, (sys.executable, everything_client.__file__)))
-    scenes = PROCESS if name == LAST else ENDS
     chapter = ClientExamination(CommandStart(command), [revision(name)], "stdio", scenes, PATIENCE).run()[0]
     assert not chapter.refused and chapter.faults == [] and set(chapter.scenes.values()) == {""}
     said = {row.requirement.id: row.state for row in chapter.rows() if row.requirement.id.startswith("stdio.shutdown")}
-    assert set(said.values()) == {KEPT}, said
+    assert "deaf" not in scenes or set(said.values()) == {KEPT}, said
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
@@ -106,8 +108,7 @@ def test_the_small_client_keeps_everything(name: str, way: str) -> None:
     assert not chapter.refused and [each for each in chapter.faults if each.id not in LACKS] == []
 
 
-ENDS = {"shutdown", "stays", "deaf"}
-PROCESS = ENDS | {"stderr", "noise", "much-stderr", "exits", "mute", "killed"}
+PROCESS = {"shutdown", "stays", "deaf", "exits", "mute", "killed", "stderr", "noise", "much-stderr"}
 """Scenes for which the client has to start a process."""
 LACKS = {"version.client-sends-latest", "http.session-reinitialize", "http.param-client-support", "http.param-mirror",
          "http.param-reject-tool", "http.param-exclude-tool", "http.param-append", "http.param-extract"}
@@ -301,6 +302,78 @@ class RepeatsState(Rounds):
 
 class GivesUndeclared(Rounds):
     capabilities: Dict[str, Any] = {}
+
+
+class StripsState(Rounds):
+    def state(self, given: str) -> Any:
+        return given.strip()
+
+
+class SkipsUnknown(Rounds):
+    def given(self, result: Any) -> Any:
+        made = super().given(result)
+        known = {name for name, each in result.get("inputRequests", {}).items() if "examiner" not in each["method"]}
+        return {**made, "inputResponses": {name: each for name, each in made.get("inputResponses", {}).items()
+                                           if name in known}}
+
+
+class FetchesInput(Rounds):
+    capabilities = {"elicitation": {"url": {}}}
+
+    def input(self, asked: Any) -> Any:
+        fetch(asked["params"]["url"])
+        return {"action": "decline"}
+
+
+class TakesAnyVersion(SmallClient):
+    """Takes the first version that an error names."""
+
+    def request(self, method: str, params: Any = None) -> Any:
+        answer = super().request(method, params)
+        if answer.get("error", {}).get("code") == -32022:
+            self.named, self.revision = self.revision, answer["error"]["data"]["supported"][0]
+            answer = super().request(method, params)
+            self.revision = self.named
+        return answer
+
+    @property
+    def modern(self) -> bool:
+        return True
+
+
+class WantsTtl(SmallClient):
+    def goes_on(self, result: Any) -> bool:
+        if result.get("ttlMs", -1) < 0:
+            raise Ended("no ttlMs")
+        return super().goes_on(result)
+
+
+class Polls(SmallClient):
+    """Fetches the list each time that it is no longer fresh."""
+
+    def call(self, tool: Any) -> None:
+        calling = threading.Thread(target=super().call, args=(tool,))
+        calling.start()
+        while calling.is_alive():
+            Polls(self.env["MCP_EXAMINER_SERVER"], self.env).pages()
+            calling.join(0.1)
+
+
+class Listens(SmallClient):
+    """Listens to changes of tools, and ends when that is not to its liking."""
+
+    def begin(self) -> None:
+        super().begin()
+        asked = {"jsonrpc": "2.0", "id": self.id(), "method": "subscriptions/listen", "params": {
+            "_meta": self.meta(), "notifications": {"toolsListChanged": True}}}
+        self.stream = self.post(asked)
+        first = next(self.stream, None)
+        if first is None or "error" in first or not first["params"]["notifications"]:
+            raise Ended("no subscription")
+
+    def other(self, message: Any) -> None:
+        if "subscriptionId" in json.dumps(message):
+            raise Ended("a change of another subscription")
 
 
 class ReadsAnyType(SmallClient):
@@ -526,6 +599,18 @@ LIES = (
     Lie("answers-again", "version.base-required", dies(lambda message: "result" in message)),
     Lie("much-stderr", "version.base-required", TakesErrors, LAST, "process"),
     Lie("killed", "subscribe.stdio-resubscribe", StartsAgain, LAST, "process"),
+    Lie("odd-states", "mrtr.state-opaque", StripsState),
+    Lie("unknown-input", "mrtr.client-constructs-inputs", SkipsUnknown),
+    Lie("link-input", "elicit.url-no-prefetch", FetchesInput, LAST, "http"),
+    Lie("supported-list", "version.select-supported", TakesAnyVersion),
+    Lie("supported-list", "version.select-supported", GivesUpVersion, LAST, "http"),
+    Lie("odd-ttl", "cache.ttl-absent", WantsTtl),
+    Lie("odd-ttl", "cache.ttl-negative", WantsTtl),
+    Lie("brief-ttl", "cache.no-polling", Polls, LAST, "http"),
+    Lie("listen-subset", "subscribe.client-checks-ack", Listens),
+    Lie("listen-cut", "version.base-required", Listens, LAST, "http"),
+    Lie("listen-refused", "version.base-required", Listens),
+    Lie("listen-foreign", "version.base-required", Listens),
     Lie("give-up", "cancel.stdio-notification", GivesUpSilently),
     Lie("give-up", "timeout.cancel", GivesUpSilently, HANDSHAKE),
     Lie("undeclared-question", "lifecycle.negotiated-capabilities", Undeclared, HANDSHAKE),

@@ -54,7 +54,7 @@ APART: Dict[str, str] = {
     "cli/packing/trial": "starts the server of a bundle; the other modules make and read files",
     "examiner/clients/endpoints": "the network; what is said there is in the script",
     "examiner/clients/examination": "the command that examines stands above the examiner",
-    "examiner/clients/pages/questions": "the questions of a part of the protocol, of which rounds ask one",
+    "examiner/clients/pages/rounds": "a part of the protocol; what else may be asked in it stands beside it",
     "examiner/clients/stub": "a program that clients start",
     "examiner/pages/able_client": "scenes of a client that can be asked, of which those of streams call the tools",
     "examiner/pages/rounds": "scenes of rounds, whose answers a client gives that can be asked",

@@ -1,4 +1,5 @@
 """The scenes for clients, a module for each part of the protocol."""
 
-NAMES = ("opening", "manners", "features", "questions", "rounds", "web", "statuses", "changes", "process", "children")
+NAMES = ("opening", "manners", "features", "questions", "rounds", "inputs", "stateless",
+         "web", "statuses", "changes", "process", "children")
 """The modules, in the order in which their scenes are played."""

@@ -25,21 +25,23 @@ ASKING = "test_mrtr_echo_state"
 OTHER = "test_mrtr_unrelated"
 
 
-def _asks(result: Dict[str, Any], script: Script) -> List[Heard]:
-    """Have the first tool answer with a result that wants input; return a list that gets the calls that follow."""
+def _asks(result: Any, script: Script) -> List[Heard]:
+    """Have the first tool answer with a result that wants input, or with what a function of the script returns for one;
+    return a list that gets the calls that follow."""
     retries: List[Heard] = []
 
     def play(asked: Asked) -> Any:
         if "inputResponses" in asked.params or "requestState" in asked.params:
             retries.append(asked.heard)
             return text("done")
-        return {"resultType": "input_required", **result} if len(retries) < 3 else text("enough")
+        made = result(script) if callable(result) else result
+        return {"resultType": "input_required", **made} if len(retries) < 3 else text("enough")
 
     script.tools = {ASKING: Tool({**ADD, "name": ASKING}, play), OTHER: tool(OTHER)}
     return retries
 
 
-def _retried(stage: ClientStage, result: Dict[str, Any]) -> Tuple[Script, List[Heard]]:
+def retried(stage: ClientStage, result: Any) -> Tuple[Script, List[Heard]]:
     """Return what followed a result that wants input. Raises `NotExamined` if that tool was not called."""
     script = stage.script()
     retries = _asks(result, script)
@@ -58,7 +60,7 @@ def _form() -> Dict[str, Any]:
 def state(stage: ClientStage) -> Said:
     """A state that looks like JSON comes back as it was, with the answers, and in no other call."""
     stage.declares("elicitation")
-    script, retries = _retried(stage, {**_form(), "requestState": STATE})
+    script, retries = retried(stage, {**_form(), "requestState": STATE})
     others = [each for each in script.sent(CALL_TOOL) if each.params.get("name") != ASKING]
     leaked = any("requestState" in each.params or "inputResponses" in each.params for each in others)
     same = [each.params.get("requestState") == STATE for each in retries]
@@ -72,14 +74,14 @@ def state(stage: ClientStage) -> Said:
 def no_state(stage: ClientStage) -> Said:
     """A result that wants input has no state: none comes back."""
     stage.declares("elicitation")
-    _retried(stage, _form())
+    retried(stage, _form())
     return None
 
 
 @round_scene("state-alone", "mrtr.state-opaque", provokes="mrtr.state-echo")
 def state_alone(stage: ClientStage) -> Said:
     """A result has a state, and wants no input: the call comes again, with the state."""
-    _, retries = _retried(stage, {"requestState": STATE})
+    _, retries = retried(stage, {"requestState": STATE})
     if not retries:
         return CannotTell("the client has not gone on")
     return KEPT if all(each.params.get("requestState") == STATE for each in retries) else Broken(
@@ -100,8 +102,8 @@ def undeclared_input(stage: ClientStage) -> Said:
     for name, id, method, params in _UNDECLARED:
         if name in declared:
             continue
-        _, retries = _retried(stage, {"inputRequests": {"one": {"method": method, "params": params}},
-                                      "requestState": STATE})
+        _, retries = retried(stage, {"inputRequests": {"one": {"method": method, "params": params}},
+                                     "requestState": STATE})
         given = any("one" in (each.params.get("inputResponses") or {}) for each in retries)
         found[id] = Broken("%s, which is not declared, was answered" % method) if given else KEPT
     return found
@@ -112,7 +114,7 @@ def input_with_tools(stage: ClientStage) -> Said:
     """A result wants an answer of the model with tools, which the client has not declared: it is not given."""
     if "tools" in (stage.declares("sampling") or {}):
         raise NotExamined("the client declares sampling.tools")
-    _, retries = _retried(stage, {"inputRequests": {"one": {"method": CREATE_MESSAGE, "params": WITH_TOOLS}}})
+    _, retries = retried(stage, {"inputRequests": {"one": {"method": CREATE_MESSAGE, "params": WITH_TOOLS}}})
     given = [(each.params.get("inputResponses") or {}).get("one") for each in retries]
     return Broken("sampling with tools, which is not declared, was answered: %s" % (given[0],)) if any(
         isinstance(each, dict) and "role" in each for each in given) else KEPT
