@@ -113,8 +113,8 @@ def walk(name: str, commands: Dict[str, List[str]]) -> None:
         raise ExaminationFailed("\n".join(wrong))
 
 
-QUICK = {"examined-" + name: partial(walk, name) for name in ("everything-http", "python1-json")}
-"""Pairings of `make interop`, by name, as functions of the peers' commands."""
+QUICK = {"examined-" + name: partial(walk, name) for name in ("python1-json",)}
+"""Pairings of `make interop`, by name, as functions of the peers' commands; others take minutes."""
 
 
 def update(results: Dict[str, Any], fixture: Dict[str, Any]) -> Dict[str, Any]:

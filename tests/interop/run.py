@@ -11,7 +11,7 @@
  - our bridge between them: official clients before our server, ours before the reference servers (`bridged`)
  - clients that have to be let in, ours and theirs, with an authorization server that is not ours (`authorization`)
  - tasks: clients and servers of both generations (`task_walks`)
- - two servers are examined, and what is found is compared with what was judged by hand (`examine_servers`)
+ - a server is examined, and what is found is compared with what was judged by hand (`examine_servers`)
  - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
    `sse_readers`)
  - the pages about porting from other libraries: their programs, their servers beside ours, every name (`porting`)

@@ -86,7 +86,8 @@ def listening(stage: SceneStage) -> Said:
             def wanted(message: Any) -> bool:
                 into.append(message)
                 return False
-            talk.web.send("GET", _get(talk), None, stage.patience, wanted)
+            if not _is_stream(talk.web.send("GET", _get(talk), None, stage.patience, wanted)):
+                into.clear()  # a second stream may be refused, with a body that is a response
 
         answer = talk.web.send("GET", _get(talk), None, stage.patience, head=True)
         if not _is_stream(answer):

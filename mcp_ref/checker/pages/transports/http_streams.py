@@ -137,6 +137,8 @@ def get_no_response(message: Message) -> Verdict:
         return None
     if message.kind not in (RESULT, ERROR):
         return KEPT
+    if not exchange.stream:
+        return None  # the body of a refusal, such as 409
     return None if is_resumed(exchange) or message.id is None else "a response on the stream of a GET"
 
 
