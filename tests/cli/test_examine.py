@@ -134,3 +134,49 @@ def test_the_list_has_every_scene(capsys):
     code, said = examine(capsys, "-", "--list", "--json")
     assert code == 0 and [each["name"] for each in json.loads(said.out)] == list(load())
     assert all(each["text"] and each["revisions"] for each in json.loads(said.out))
+
+
+# --- Clients -------------------------------------------------------------------------------------------------------
+
+CLIENT = " ".join(map(quote, (sys.executable, str(ROOT / "tests" / "examiner" / "everything_client.py"))))
+
+
+@pytest.mark.parametrize("words", [[], ["--over", "stdio"]])
+def test_a_client_that_keeps_the_rules(capsys, words):
+    code, said = examine(capsys, "--client", "--inherit-env", CLIENT, *words, "--revision", "2025-11-25",
+                         "--only", "ping", "--only", "ordinary")
+    assert code == 0 and "0 broken, 0 warned" in said.out
+
+
+def test_a_client_that_never_connects_is_not_examined(capsys):
+    code, said = examine(capsys, "--client", "%s -c pass" % quote(sys.executable), "--revision", "2025-11-25",
+                         "--timeout", "1")
+    assert code == 3 and "the client has sent nothing" in said.out
+
+
+def test_somebody_is_told_how_to_start_a_client(capsys):
+    """Here nobody starts it, and a host would be at a port that is known."""
+    from mcp_ref.examiner.clients import stage
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage, "FIRST_SECONDS", 0.2)
+        code, said = examine(capsys, "--client", "-", "--by-hand", "--revision", "2025-11-25", "--timeout", "0.2")
+    assert code == 3 and '{"mcpServers":{"examiner":{"url":"http://127.0.0.1:' in said.err.replace(" ", "")
+
+
+@pytest.mark.parametrize("words, text", [
+    (["--over", "stdio"], "--over is for the examination of a client: examine --client COMMAND"),
+    (["--by-hand"], "--by-hand is for the examination of a client"),
+    (["--port", "8765"], "--port is for the examination of a client"),
+    (["--client", "--allow", "add"], "tools are allowed, and header fields sent, to servers"),
+    (["--client", "--hostile"], "--hostile is for servers"),
+    (["--client", "--only", "unknown-tool"], "--only unknown-tool: there is no such scene"),
+])
+def test_what_is_for_clients_or_for_servers_is_said(capsys, words, text):
+    code, said = examine(capsys, GOOD, *words)
+    assert code == 2 and text in said.err
+
+
+def test_the_list_has_every_scene_for_clients(capsys):
+    code, said = examine(capsys, "-", "--client", "--list", "--json")
+    assert code == 0 and [each["name"] for each in json.loads(said.out)] == list(load("client"))

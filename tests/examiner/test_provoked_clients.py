@@ -1,0 +1,48 @@
+"""What an observer cannot decide of a client, or only in part: a scene for each row at MUST, or the reason for none.
+
+See `test_provoked`, which has the same for servers.
+"""
+from typing import Dict, Set
+
+import pytest
+
+from mcp_ref.examiner.scenes import load
+from mcp_ref.wiretrace import CLIENT
+from tests.examiner.test_provoked import LIST, REQUIREMENTS, read
+from tests.meta.facts import missing
+
+FAMILIES: Dict[str, str] = {
+    "auth.": "the scripted server has no authorization server behind it",
+    "tasks": "the scripted server has no tasks",
+    "skills.": "the scripted server has no skills",
+    "apps.": "the scripted server has no pages",
+}
+"""The beginnings of ids that no scene for clients is about yet, with the reason."""
+NOT_PROVOKED: Dict[str, str] = {
+    "completion.validate-inputs": "it binds who answers completion/complete, which is the server",
+    "errors.reserved-range-meaning": "a client of that revision sends no responses, and so no codes",
+    "extension.fallback": "the scripted server has no extension that a client could use",
+    "roots.list-changed": "nothing that a server sends changes the roots of a client",
+}
+
+
+def exercised() -> Set[str]:
+    return {id for row in load(CLIENT).values() for id in (*row.ids, *row.provokes)}
+
+
+def test_what_can_be_provoked_of_clients_is_provoked() -> None:
+    if not LIST.is_file() or not all(each.is_file() for each in REQUIREMENTS):
+        missing("NOT CHECKED: no first judgement of the requirements at ../shared/observer.tsv")
+    wire = {row["id"] for path in REQUIREMENTS for row in read(path)
+            if row["testable"] == "wire" and row["role"] in ("client", "both") and "MUST" in row["level"]}
+    asked = {row["id"]: row["provoke"] for row in read(LIST)
+             if row["id"] in wire and row["decidable"] != "yes" and row["provoke"]}
+    assert len(asked) > 60
+    left = {id for id in asked if id not in exercised() and not id.startswith(tuple(FAMILIES))}
+    assert {id: asked[id] for id in sorted(left - set(NOT_PROVOKED))} == {}
+    assert set(NOT_PROVOKED) <= set(asked) and all(any(id.startswith(each) for id in asked) for each in FAMILIES)
+
+
+@pytest.mark.parametrize("id", sorted(NOT_PROVOKED))
+def test_what_is_left_out_of_clients_has_a_reason_and_no_scene(id: str) -> None:
+    assert NOT_PROVOKED[id] and id not in exercised()
