@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mcp_ref.cli import main
+from mcp_ref.examiner.clients import starts
 from mcp_ref.examiner.scenes import load
 from tests.cli.running import ROOT
 
@@ -156,11 +157,10 @@ def test_a_client_that_never_connects_is_not_examined(capsys):
 
 def test_somebody_is_told_how_to_start_a_client(capsys):
     """Here nobody starts it, and a host would be at a port that is known."""
-    from mcp_ref.examiner.clients import stage
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage, "FIRST_SECONDS", 0.2)
+        patch.setattr(starts._Person, "first_seconds", 0.2)
         code, said = examine(capsys, "--client", "-", "--by-hand", "--revision", "2025-11-25", "--timeout", "0.2")
+    assert "Put the entry below into the file of the host" in said.err and "scene opening, revision" in said.err
     assert code == 3 and '{"mcpServers":{"examiner":{"url":"http://127.0.0.1:' in said.err.replace(" ", "")
 
 

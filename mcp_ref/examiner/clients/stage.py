@@ -12,8 +12,6 @@ from .endpoints import LineEndpoint, endpoint_of
 from .script import Heard, Script, Tool
 from .starts import Start, environment, server_command
 
-FIRST_SECONDS = 30.0
-"""The time in which a client that was started has to connect."""
 _STEP = 0.1
 _SETTLE = 2.0
 _MOST = 1000
@@ -106,7 +104,7 @@ class ClientStage:
             if endpoint.connected.is_set():
                 if script.silence > self.patience or len(script.heard) > _MOST:
                     return False
-            elif clock() - begun > max(FIRST_SECONDS, self.patience):
+            elif clock() - begun > max(started.first_seconds, self.patience):
                 return False
         return True
 

@@ -29,6 +29,15 @@ from ...transports.lines.process import arguments
 from . import stub
 
 _KEPT_LINES = 20
+FIRST_SECONDS, FIRST_SECONDS_BY_HAND = 30.0, 600.0
+BY_HAND = """\
+By hand: for each scene a server waits, and a host, or a client, is connected to it by somebody.
+1. Put the entry below into the file of the host, such as mcp.json, claude_desktop_config.json or .cursor/mcp.json.
+   With --port it is the same for each scene over HTTP; on stdio it needs --port, too, to stay the same.
+2. At each line that begins with "scene": restart the host, or reconnect that server in it. Have it list the tools, and
+   call one, such as add_numbers; answer what it asks you.
+3. The scene is over when nothing has come for the time of --timeout, and the next one begins. The report comes at the
+   end; --only SCENE plays one alone, and --revision names the revision that the host speaks."""
 Start = Callable[[str, Dict[str, str]], "Started"]
 
 
@@ -37,6 +46,8 @@ class Started:
 
     words = ""
     """The last that it has written, for evidence."""
+    first_seconds = FIRST_SECONDS
+    """The time in which it has to connect."""
 
     def wait(self, seconds: float) -> bool:
         """Wait until it has ended; return False if it has not in time."""
@@ -123,19 +134,25 @@ class ByHand:
 
     def __init__(self, show: Callable[[str], Any]) -> None:
         self._show = show
+        self._page = BY_HAND
 
     def __call__(self, server: str, env: Dict[str, str]) -> Started:
         """Say what to do."""
+        for line in self._page.splitlines():
+            self._show(line)
+        self._page = ""
         url = "://" in server
         entry = {"url": server} if url else dict(zip(("command", "args"), (
             shlex.split(server)[0], shlex.split(server)[1:])))
         self._show("scene %s, revision %s: have the client connect to the server" % (
-            env["MCP_EXAMINER_SCENE"], env["MCP_EXAMINER_REVISION"]))
+            env["MCP_EXAMINER_SCENE"] or "opening", env["MCP_EXAMINER_REVISION"]))
         self._show(dumps({"mcpServers": {"examiner": entry}}))
         return _Person()
 
 
 class _Person(Started):
+    first_seconds = FIRST_SECONDS_BY_HAND
+
     def __init__(self) -> None:
         self._stopped = threading.Event()
 
