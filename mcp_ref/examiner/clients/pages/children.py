@@ -1,6 +1,6 @@
 """Scenes of stdio about servers that misbehave: noise, silence, an early end.
 
-[.. basic/transports §stdio], [2026-07-28 basic/transports/stdio §Unexpected Termination],
+[..2025-11-25 basic/transports §stdio], [2026-07-28 basic/transports/stdio §Unexpected Termination],
 [2026-07-28 basic/patterns/subscriptions §Graceful Closure].
 """
 
