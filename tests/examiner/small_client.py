@@ -1,4 +1,4 @@
-"""A small client of the tests, on pipes and over HTTP, whose conduct a test can change to have it lie."""
+"""A small client of the tests, on pipes, over HTTP and with a process that it starts: a test can have it lie."""
 import http.client
 import json
 import shlex
@@ -41,27 +41,41 @@ class Pipe:
 
 
 class Child(Pipe):
-    """Lines to a process."""
+    """Lines on the standard streams of a process."""
+
+    GRACE = 0.3
 
     def __init__(self, command: str) -> None:
         self.process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE)
-        assert self.process.stdin and self.process.stdout and self.process.stderr
-        self.lines, self.out, self.errors = self.process.stdout, self.process.stdin, self.process.stderr
+        self.lines: Any = self.process.stdout
+        self.stdin: Any = self.process.stdin
+        self.errors: Any = self.process.stderr
         self.said: List[bytes] = []
         self.reader = threading.Thread(target=lambda: self.said.extend(iter(lambda: self.errors.read1(4096), b"")))
         self.reader.start()
 
     def post(self, message: Any, headers: Dict[str, str]) -> Iterator[Any]:
-        self.out.write(json.dumps(message).encode() + b"\n")
-        self.out.flush()
+        self.stdin.write(json.dumps(message).encode() + b"\n")
+        self.stdin.flush()
         return self.answers(message)
 
     def close(self, headers: Dict[str, str]) -> None:
-        with self.process:
-            self.out.close()
-            self.process.wait(SECONDS)
-            self.reader.join(SECONDS)
+        self.stdin.close()
+        for stop in (self.process.terminate, self.process.kill):
+            try:
+                self.process.wait(self.GRACE)
+                break
+            except subprocess.TimeoutExpired:
+                stop()
+        self.reap()
+
+    def reap(self) -> None:
+        """Wait for the process, however it ends."""
+        self.process.wait(SECONDS)
+        self.reader.join(SECONDS)
+        self.lines.close()
+        self.errors.close()
 
 
 class Web:
@@ -125,8 +139,8 @@ class SmallClient:
     def __init__(self, address: str, env: Dict[str, str]) -> None:
         self.env = env
         self.revision = env["MCP_EXAMINER_REVISION"]
-        self.wire: Any = Pipe(address) if address.startswith("tcp") else Web(address) if address.startswith(
-            "http") else Child(address)
+        kinds = {"tcp": Pipe, "http": Web}
+        self.wire: Any = kinds.get(address.partition(":")[0], Child)(address)  # type: ignore[operator]
         self.ids = 0
         self.headers: Dict[str, str] = {}
         self.version = ""

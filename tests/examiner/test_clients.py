@@ -16,7 +16,7 @@ from mcp_ref.checker.rules import load as load_rules
 from mcp_ref.errors import McpError
 from mcp_ref.examiner.clients.examination import ClientExamination
 from mcp_ref.examiner.clients.starts import CommandStart, Started
-from mcp_ref.examiner.examination import BROKEN, KEPT, WARNED, Chapter
+from mcp_ref.examiner.examination import BROKEN, KEPT, UNSURE, WARNED, Chapter
 from mcp_ref.examiner.report import ExaminationReport
 from mcp_ref.examiner.scenes import PIPE, WEB, load
 from mcp_ref.requirements import requirements
@@ -28,6 +28,8 @@ from tests.examiner.small_client import Child, Ended, SmallClient, Web
 PATIENCE = 20.0
 LONGER = 2.0
 HANDSHAKE, LAST = "2025-11-25", "2026-07-28"
+PROCESS_WAY = "process"
+"""The client starts the process that stands for a server."""
 
 
 class Threaded(Started):
@@ -57,10 +59,9 @@ class Threaded(Started):
 
 
 def examined(start: Any, name: str, way: str = "stdio", only: Any = (), patience: float = PATIENCE) -> Chapter:
-    """``way``: http, stdio, or process: stdio to a process that the client starts."""
-    process = way == "process"
-    return ClientExamination(start, [revision(name)], "stdio" if process else way, only, patience,
-                             direct=not process).run()[0]
+    direct = way != PROCESS_WAY
+    return ClientExamination(start, [revision(name)], way if direct else "stdio", only, patience,
+                             direct=direct).run()[0]
 
 
 # --- Clients that keep everything ----------------------------------------------------------------------------------
@@ -108,6 +109,12 @@ def test_the_small_client_keeps_everything(name: str, way: str) -> None:
     assert not chapter.refused and [each for each in chapter.faults if each.id not in LACKS] == []
 
 
+def test_the_small_client_ends_its_server_in_every_way() -> None:
+    chapter = examined(small(SmallClient), HANDSHAKE, PROCESS_WAY, ENDS)
+    assert chapter.scenes == dict.fromkeys(ENDS, "") and chapter.faults == []
+
+
+ENDS = ("stderr", "shutdown", "stays", "deaf")
 PROCESS = {"shutdown", "stays", "deaf", "exits", "mute", "killed", "stderr", "noise", "much-stderr"}
 """Scenes for which the client has to start a process."""
 LACKS = {"version.client-sends-latest", "http.session-reinitialize", "http.param-client-support", "http.param-mirror",
@@ -381,6 +388,25 @@ class ReadsAnyType(SmallClient):
         return result.get("nextCursor") is not None
 
 
+class WantsType(SmallClient):
+    """Wants a type in each result, also in those of an earlier server."""
+
+    def begin(self) -> None:
+        try:
+            super().begin()
+        except Ended:
+            self.revision = HANDSHAKE
+            super().begin()
+
+    def goes_on(self, result: Any) -> bool:
+        return super().goes_on(result) and "resultType" in result
+
+
+class WantsTypeOfModernServers(WantsType):
+    def goes_on(self, result: Any) -> bool:
+        return SmallClient.goes_on(self, result) and (not self.modern or "resultType" in result)
+
+
 class FallsBack(SmallClient):
     """Takes one code alone for the answer of a server that needs a handshake."""
 
@@ -529,6 +555,31 @@ class GivesUpSilently(SmallClient):
         return super().request(method, params)
 
 
+class MindsComplaints(SmallClient):
+    def begin(self) -> None:
+        super().begin()
+        if self.wire.said:
+            raise Ended("it has failed")
+
+
+class Leaves(SmallClient):
+    """Closes the input of its server, and leaves it alone."""
+
+    left: List[Any] = []
+
+    def end(self) -> None:
+        self.wire.stdin.close()
+        self.left.append(self.wire)
+
+
+class OnlyAsks(Leaves):
+    """Asks its server to end by a signal, and leaves it alone."""
+
+    def end(self) -> None:
+        super().end()
+        self.wire.process.terminate()
+
+
 class Lie(NamedTuple):
     """A way in which a client is wrong, the scene that shows it, and the requirement that is named."""
 
@@ -573,8 +624,7 @@ LIES = (
     Lie("undeclared-input", "sampling.capability-per-request", GivesUndeclared),
     Lie("input-with-tools", "sampling.tools-undeclared-error", Rounds),
     Lie("result-types", "jsonrpc.result-type-unknown-invalid", ReadsAnyType),
-    Lie("result-types", "jsonrpc.result-type-absent-complete", type("WantsType", (SmallClient,), {
-        "goes_on": lambda self, result: "nextCursor" in result and "resultType" in result})),
+    Lie("result-types", "jsonrpc.result-type-absent-complete", WantsType),
     Lie("legacy-server", "stdio.fallback-any-error", FallsBack),
     Lie("streams", "http.client-supports-json-and-sse", OnlyJson, HANDSHAKE, "http"),
     Lie("odd-streams", "http.client-supports-json-and-sse", OnlyJson, HANDSHAKE, "http"),
@@ -614,19 +664,33 @@ LIES = (
     Lie("give-up", "cancel.stdio-notification", GivesUpSilently),
     Lie("give-up", "timeout.cancel", GivesUpSilently, HANDSHAKE),
     Lie("undeclared-question", "lifecycle.negotiated-capabilities", Undeclared, HANDSHAKE),
+    Lie("stderr", "stdio.stderr-not-error", MindsComplaints, HANDSHAKE, PROCESS_WAY),
+    Lie("stays", "stdio.shutdown-force", Leaves, LAST, PROCESS_WAY),
+    Lie("deaf", "stdio.shutdown-force", OnlyAsks, LAST, PROCESS_WAY),
 )
 WAITS = {"batch"}
 """Scenes in which a lie is that something does not come."""
-UNSHOWN = {"ordinary", "errors", "unreadable", "statuses", "stderr", "stays", "deaf", "noise", "exits", "mute"}
-"""Scenes that decide nothing to the worse, or that need a client that starts a process."""
+UNSHOWN = {"ordinary", "errors", "unreadable", "statuses", "noise", "exits", "mute"}
+"""Scenes that decide nothing to the worse: a client that does not bear them breaks no rule of a page."""
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: "%s-%s" % (lie.scene, lie.client.__name__))
 def test_a_lie_is_named(lie: Lie) -> None:
     chapter = examined(small(lie.client), lie.revision, lie.way, [lie.scene],
                        LONGER if lie.scene in WAITS else PATIENCE)
+    while Leaves.left:
+        Leaves.left.pop().reap()
     named = {row.requirement.id for row in chapter.rows() if row.state in (BROKEN, WARNED)}
     assert lie.id in named, (chapter.refused, chapter.scenes, chapter.faults)
+
+
+@pytest.mark.parametrize("kind, way, expected", [
+    (WantsTypeOfModernServers, "stdio", KEPT), (WantsTypeOfModernServers, "http", UNSURE),
+    (WantsType, "http", UNSURE), (SmallClient, "http", KEPT)])
+def test_only_an_earlier_server_may_leave_the_type_of_a_result_out(kind: Any, way: str, expected: str) -> None:
+    chapter = examined(small(kind), LAST, way, ["result-types"])
+    states = {row.requirement.id: row.state for row in chapter.rows()}
+    assert states["jsonrpc.result-type-absent-complete"] == expected and chapter.faults == []
 
 
 def test_every_scene_that_decides_has_a_lie() -> None:

@@ -79,6 +79,8 @@ class LineEndpoint:
                     self.script.tell(event)
                     self._happened(str(event.get("did")), event.get("signal"))
             if items is None:
+                if self.script.over:
+                    return  # the examiner has ended the connection: the process is there still
                 if not any(each.get("did") == "exit" for each in self.script.told):
                     self._happened("signal", "KILL")  # nothing else ends a process before it can say so
                     self._happened("exit", None)

@@ -272,7 +272,7 @@ class Script:
         if not self.revision.stateless:
             return result
         made: Dict[str, Any] = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": SERVER_INFO}}
-        if method in _CACHED and result.get("resultType", "complete") == "complete":
+        if method in _CACHED and result.get("resultType") in (None, "complete"):  # None: the scene has taken it out
             made.update(ttlMs=0, cacheScope="private")
         return {name: value for name, value in {**made, **result}.items() if value is not None}
 

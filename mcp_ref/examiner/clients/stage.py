@@ -85,7 +85,8 @@ class ClientStage:
                 started.stop()
             words = started.words
             if isinstance(endpoint, LineEndpoint) and endpoint.connected.is_set():
-                self._await(script, lambda: any(each.get("did") == "disconnected" for each in script.told))
+                ends = {"disconnected"} if self.direct else {"disconnected", "gone"}
+                self._await(script, lambda: ends <= {each.get("did") for each in script.told})
         finally:
             endpoint.close()
         return ClientRun(script, ended, words)

@@ -5,13 +5,13 @@
 """
 
 from functools import partial
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ....errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from ....methods import CALL_TOOL, CREATE_MESSAGE, DISCOVER, ELICIT, INITIALIZE, LIST_ROOTS, LIST_TOOLS
 from ....revisions import HANDSHAKE_REVISIONS
 from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, PIPE, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
 from ..script import ADD, Asked, Heard, Refusal, Script, Tool, text
 from ..stage import SCENARIO, ClientStage
 from .features import FORM, SAMPLE, tool
@@ -120,14 +120,15 @@ def input_with_tools(stage: ClientStage) -> Said:
         isinstance(each, dict) and "role" in each for each in given) else KEPT
 
 
-def _paged(stage: ClientStage, kind: Any) -> bool:
+def _paged(stage: ClientStage, kind: Any, script: Optional[Script] = None) -> bool:
     """Return True if the client asks for the page after one whose result is of a kind; None: it does not say."""
-    script = stage.script()
+    script = stage.script() if script is None else script
+    stateless = script.revision.stateless
 
     def answer(asked: Asked) -> Any:
         if "cursor" in asked.params:
             return {"tools": []}
-        return {"resultType": kind, "tools": [ADD], "nextCursor": "second"}
+        return {"tools": [ADD], "nextCursor": "second", **({"resultType": kind} if stateless else {})}
 
     script.answers[LIST_TOOLS] = answer
     stage.run(script)
@@ -144,9 +145,23 @@ def result_types(stage: ClientStage) -> Said:
                                   "the client has not asked for a second page"))
     unknown = Broken("the client goes on behind a page of the type \"examiner-unknown\"") if _paged(
         stage, "examiner-unknown") else KEPT
-    return {"jsonrpc.result-type-absent-complete": KEPT if _paged(stage, None) else Broken(
-                "the client does not go on behind a page without a result type"),
+    return {"jsonrpc.result-type-absent-complete": KEPT if _paged(stage, None) else _of_an_earlier_server(stage),
             "jsonrpc.result-type-unknown-invalid": unknown, "jsonrpc.result-type-known-set": unknown}
+
+
+def _of_an_earlier_server(stage: ClientStage) -> Verdict:
+    """Return the verdict on a client that takes no page without a result type from a server of this revision.
+
+    Reading: the clause is for the results of earlier servers, as the changelog of the revision says; from a server of
+    this revision, which must name the type, the client may refuse them.
+    """
+    script = Script(HANDSHAKE_REVISIONS[-1])
+    script.probe = Refusal(METHOD_NOT_FOUND, "Method not found")
+    if stage.wire == PIPE and _paged(stage, None, script):
+        return KEPT
+    if stage.wire == PIPE and script.sent(LIST_TOOLS):
+        return Broken("the client does not go on behind a page of an earlier server, which has no result type")
+    return CannotTell("a page without a result type was refused, of a server that has to name it")
 
 
 @round_scene("legacy-server", "stdio.fallback-any-error", wires="pipe")
