@@ -28,7 +28,7 @@ page-test: ## drive the page of a session in Chromium (ARGS=--install: by apt-ge
 foreign: ## record sessions between programs of other makers, and judge them (about ten minutes)
 	@$(PYTHON) tests/interop/foreign.py $(ARGS)
 	@$(PYTHON) tests/interop/conformance_sessions.py $(ARGS)
-examined: ## examine servers of other makers, and compare with what was judged by hand (half an hour)
+examined: ## examine servers of other makers, or clients (ARGS=--clients), and compare with what was judged by hand
 	@$(PYTHON) tests/interop/examine_servers.py $(ARGS)
 bench:   ## measure start-up, calls, HTTP, features and memory against floors of the same run
 	@$(PYTHON) tests/bench/run.py $(ARGS)

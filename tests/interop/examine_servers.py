@@ -9,10 +9,12 @@ another fault fails the run, and so does one without a fault that the fixture na
 Where the programs cannot be fetched, this says so and ends with 0, or with 2 in a judge's run (`CI`).
 
 With `--suite` the official conformance suite looks at three of them over HTTP as well (`examined_suite`). What both
-look at they have to agree about, or the fixture has the reason why not.
+look at they have to agree about, or the fixture has the reason why not. With `--clients` clients are examined in the
+place of servers, see `examine_clients`.
 
-Options: `--suite`, `--only NAME` (servers whose names begin so, repeatable), `--list`, `--judge` (the reports that are
-there), `--update` (write the fixture anew; new faults get an empty judgement, which fails the next run).
+Options: `--suite`, `--clients`, `--only NAME` (servers whose names begin so, repeatable), `--list`, `--judge` (the
+reports that are there), `--update` (write the fixture anew; new faults get an empty judgement, which fails the next
+run).
 """
 import argparse
 import concurrent.futures
@@ -30,6 +32,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 
 import environments  # noqa: E402 - the paths come first
+import examine_clients  # noqa: E402
 from examined_servers import SERVERS, Examined, Programs, install, reached  # noqa: E402
 
 FIXTURE = ROOT / "tests" / "examiner" / "data" / "servers.json"
@@ -175,10 +178,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", action="append", metavar="NAME")
     parser.add_argument("--suite", action="store_true")
+    parser.add_argument("--clients", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--judge", action="store_true")
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
+    if options.clients:
+        return examine_clients.run(options)
     chosen = [each for each in SERVERS if not options.only or each.name.startswith(tuple(options.only))]
     if options.list:
         print("\n".join("%-18s %s, %s" % (each.name, each.version, each.wire) for each in chosen))

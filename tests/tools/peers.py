@@ -64,6 +64,8 @@ FASTMCP_PINS: Tuple[str, ...] = ("fastmcp==4.1.0",)
 FASTMCP_TASKS_PINS: Tuple[str, ...] = ("fastmcp-tasks==4.1.2",)
 ZEROMCP_PINS: Tuple[str, ...] = ("zeromcp==1.10.3",)
 ZEROMCP_FLOOR = (3, 11)
+TINY_PINS: Tuple[str, ...] = ("aiohttp-tiny-mcp==0.5.8",)
+CLIENT_PINS: Tuple[str, ...] = ("mcporter@0.12.3", "@ai-sdk/mcp@2.0.88")
 EXT_TASKS_PINS: Tuple[str, ...] = ("@modelcontextprotocol/ext-tasks@0.2.2", "@modelcontextprotocol/client@2.4.0")
 PYTHON_SERVERS = {name: "mcp-server-" + name for name in ("time", "git", "sqlite")}
 PYTHON_FLOOR = (3, 10)
@@ -112,6 +114,16 @@ def fastmcp_tasks() -> str:
 def zeromcp() -> str:
     """The interpreter that has zeromcp."""
     return environment(PEERS / "zeromcp", ZEROMCP_PINS, recent_python(ZEROMCP_FLOOR))
+
+
+def tiny() -> str:
+    """The interpreter that has aiohttp-tiny-mcp."""
+    return environment(PEERS / "tiny", TINY_PINS, recent_python(PYTHON_FLOOR))
+
+
+def clients() -> str:
+    """The folder ``node_modules`` with clients that are examined only."""
+    return str(_npm(PEERS / "clients", CLIENT_PINS, "--ignore-scripts").parent)
 
 
 def ext_tasks() -> Dict[str, str]:

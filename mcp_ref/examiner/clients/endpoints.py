@@ -291,7 +291,8 @@ class _Reply:
         self._begun = False
         self._script = endpoint.script
         self._fields: List[Tuple[str, str]] = []
-        if not self._script.revision.stateless and any(each.method == INITIALIZE for each in requests):
+        agreed = self._script.version == self._script.revision.name  # with another version no session begins
+        if not self._script.revision.stateless and agreed and any(each.method == INITIALIZE for each in requests):
             self._fields.append(("Mcp-Session-Id", endpoint.session()))
         ids = [each.message["id"] for each in requests]
         exchange.on_close = lambda: self._script.tell({"did": "closed", "ids": ids})
