@@ -29,6 +29,8 @@ from typing import Any, Dict
 _SIZE = 65536
 _LONGEST_STAY = 60.0
 """Seconds after which a process that stays ends by itself."""
+_SEEN = 0.2
+"""Seconds in which the end of the input is seen."""
 
 
 def _connected(port: int, first: bytes) -> socket.socket:
@@ -43,7 +45,7 @@ def run(port: int) -> None:
     control = _connected(port, b"control")
     with control.makefile("rb") as lines:
         settings: Dict[str, Any] = json.loads(lines.readline() or b"{}")
-    signalled = threading.Event()
+    signalled, ended = threading.Event(), threading.Event()
 
     def tell(event: Dict[str, Any]) -> None:
         try:
@@ -52,6 +54,7 @@ def run(port: int) -> None:
             pass  # the examiner has ended
 
     def on_signal(number: int, frame: Any) -> None:
+        ended.wait(_SEEN)  # the end of the input that came before the signal is told before it
         tell({"did": "signal", "signal": "TERM"})
         if not settings.get("deaf"):
             signalled.set()
@@ -84,6 +87,7 @@ def run(port: int) -> None:
             elif settings.pop("open", True):
                 os.close(1)
         tell({"did": "stdin-closed"})
+        ended.set()
         if not settings.get("stays"):
             signalled.set()
 
