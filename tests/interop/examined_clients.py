@@ -111,7 +111,6 @@ CLIENTS: Tuple[Client, ...] = (
     Client("python1", "mcp (PyPI)", "1.30.0", _python("mcp_1")),
     Client("python2", "mcp (PyPI)", "2.3.0", _python("mcp_2"), runs=_MODERN_RUNS),
     Client("python2-legacy", "mcp (PyPI)", "2.3.0", _python("mcp_2", "--mode", "legacy")),
-    Client("python2-pinned", "mcp (PyPI)", "2.3.0", _python("mcp_2", "--mode", MODERN), runs=(Run("http", MODERN),)),
     Client("typescript1", "@modelcontextprotocol/sdk (npm)", "1.32.2", _node("first"), "typescript_1"),
     Client("typescript2", "@modelcontextprotocol/client (npm)", "2.4.0", _node("second", "auto"), "typescript_2",
            _MODERN_RUNS),
