@@ -58,8 +58,8 @@ def walk(kind: str, commands: Dict[str, List[str]]) -> None:
         compared = subprocess.run([sys.executable, "-m", "mcp_ref", "trace-diff", str(trace), str(other)],
                                   cwd=str(ROOT), stdout=subprocess.PIPE, timeout=60)
         expect(compared.returncode == 0, "the recordings mean the same: %s" % compared.stdout.decode()[:500])
-        asked = subprocess.run([*replay, str(trace), "--as-client",
-                                 " ".join(map(shlex.quote, commands["everything"])), "--json"],
+        everything = " ".join(map(shlex.quote, commands["everything"]))
+        asked = subprocess.run([*replay, str(trace), "--as-client", everything, "--json"],
                                cwd=str(ROOT), stdout=subprocess.PIPE, timeout=120)
         expect(asked.returncode == 0, "the server answers as recorded: %s" % json.loads(asked.stdout)["different"])
 
