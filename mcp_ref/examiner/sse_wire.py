@@ -21,7 +21,7 @@ from ..threads import start_thread
 from ..version import __version__
 from ..wiretrace import CLIENT, Trace
 from ..wiretrace.sse import SseBlock, SseSplitter
-from .wire import Fields, Heard, Reaction, as_bytes, parsed
+from .wire import Fields, Heard, Reaction, as_bytes, exchanged, parsed
 
 _LONGEST = 64 * 1024 * 1024
 """Bytes of an event, or of the body of a response to a POST, that are read."""
@@ -128,31 +128,14 @@ class Sse(Heard):
 
     def post(self, value: Any, fields: Fields = (), seconds: float = _OPENING) -> Reaction:
         """Post a message, and return what came of the POST itself, whatever its status."""
-        body, scope = as_bytes(value), CancelScope()
+        body = as_bytes(value)
         given = {name.lower() for name, _ in fields}
         host = () if "host" in given else (("Host", self.where.authority),)
         kind = () if "content-type" in given else (("Content-Type", "application/json"),)
         every = (*host, *self.fields, *kind, *fields)
         seen = self.trace.request("POST", self.target, [*every, ("Content-Length", str(len(body)))], body,
                                   self.where.origin)
-        try:
-            reply = self._pool.send("POST", self.target, every, body, scope, seconds)
-        except (ConnectFailed, ConnectionLost, AnswerLost) as error:
-            seen.lost(error)
-            return Reaction(why="no response: %s" % error)
-        pairs = reply.headers.pairs()
-        seen.response(reply.status, pairs)
-        reply.seen = seen
-        try:
-            found = parsed(reply.whole(_LONGEST))
-        except (TransportError, OSError) as error:
-            return Reaction(None, str(error), reply.status, pairs)
-        finally:
-            scope.gone = scope.gone or not reply.complete
-            self._pool.finish(reply, scope)
-        response = found if isinstance(found, dict) and ("result" in found or "error" in found) else None
-        why = "the message was taken" if reply.status // 100 == 2 else "the message was not taken"
-        return Reaction(response, "" if response else why, reply.status, pairs)
+        return exchanged(self._pool, seen, ("POST", self.target, every, body), seconds, _taken)
 
     def close(self) -> None:
         """End the stream, and the session with it."""
@@ -160,6 +143,14 @@ class Sse(Heard):
         self._pool.close()
         self._hear([], "closed here")
         self.trace.closed(CLIENT)
+
+
+def _taken(reply: Any, pairs: Fields) -> Reaction:
+    """Return what came of a POST: its status, and a response in its body, which has no place there."""
+    found = parsed(reply.whole(_LONGEST))
+    response = found if isinstance(found, dict) and ("result" in found or "error" in found) else None
+    why = "the message was taken" if reply.status // 100 == 2 else "the message was not taken"
+    return Reaction(response, "" if response else why, reply.status, pairs)
 
 
 def serves_sse(url: str, fields: Fields = (), cafile: Optional[str] = None) -> bool:

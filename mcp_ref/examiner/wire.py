@@ -219,6 +219,32 @@ def answer_to(request: Dict[str, Any], results: Dict[str, Any]) -> Dict[str, Any
     return response
 
 
+def exchanged(
+    pool: ConnectionPool, seen: Any, request: Tuple[str, str, Tuple[Tuple[str, str], ...], Optional[bytes]],
+    seconds: float, read: Callable[[Any, Fields], Reaction],
+) -> Reaction:
+    """Send an HTTP request, and return what a function reads of the response, or why there is none.
+
+    ``seen``: the exchange in the trace. ``request``: method, target, header fields and body.
+    """
+    scope = CancelScope()
+    try:
+        reply = pool.send(*request, scope, seconds)
+    except (ConnectFailed, ConnectionLost, AnswerLost) as error:
+        seen.lost(error)
+        return Reaction(why="no response: %s" % error)
+    pairs = reply.headers.pairs()
+    seen.response(reply.status, pairs)
+    reply.seen = seen
+    try:
+        return read(reply, pairs)
+    except (TransportError, OSError) as error:
+        return Reaction(None, str(error), reply.status, pairs)
+    finally:
+        scope.gone = scope.gone or not reply.complete
+        pool.finish(reply, scope)
+
+
 class Web:
     """HTTP requests to a server, one at a time or from several threads; each as it is given.
 
@@ -263,24 +289,11 @@ class Web:
         message that is waited for; by default the first response. ``host``: in the place of that of the URL. ``head``:
         do not read what a stream carries. ``cut``: give up a stream after so many events; 0: never.
         """
-        target, scope = self.where.target, CancelScope()
+        target = self.where.target
         every = (("Host", host or self.where.authority), *self.fields, *fields)
         seen = self.trace.request(method, target, [*every, *_framing(body)], body, self.where.origin, self.document)
-        try:
-            reply = self._pool.send(method, target, every, body, scope, seconds)
-        except (ConnectFailed, ConnectionLost, AnswerLost) as error:
-            seen.lost(error)
-            return Reaction(why="no response: %s" % error)
-        pairs = reply.headers.pairs()
-        seen.response(reply.status, pairs)
-        reply.seen = seen
-        try:
-            return self._body(reply, pairs, wanted or is_response, head, cut, seconds)
-        except (TransportError, OSError) as error:
-            return Reaction(None, str(error), reply.status, pairs)
-        finally:
-            scope.gone = scope.gone or not reply.complete
-            self._pool.finish(reply, scope)
+        return exchanged(self._pool, seen, (method, target, every, body), seconds, lambda reply, pairs: self._body(
+            reply, pairs, wanted or is_response, head, cut, seconds))
 
     def _body(self, reply: Any, pairs: Fields, wanted: Callable[[Any], Any], head: bool, cut: int,
               seconds: float) -> Reaction:
