@@ -22,7 +22,7 @@ def test_nothing_is_found_over_stdio(revision, tmp_path):
          str(report), "--", PYTHON, str(FAULTY / "server.py")], cwd=str(ROOT), timeout=60)
     assert ended.returncode == 0
     said = report.read_text("utf-8")
-    assert "0 violations, 0 warnings" in said and revision in said and int(re.search(r"(\d+) messages", said)[1]) > 60
+    assert "0 violations, 0 warnings" in said and revision in said and int(re.search(r"(\d+)\s+messages", said)[1]) > 60
 
 
 def test_nothing_is_found_over_http(tmp_path):
@@ -41,7 +41,7 @@ def test_nothing_is_found_over_http(tmp_path):
                 proxy.communicate(timeout=60)
                 server.kill()
     said = report.read_text("utf-8")
-    assert "0 violations, 0 warnings" in said and int(re.search(r"(\d+) messages", said)[1]) > 240, said
+    assert "0 violations, 0 warnings" in said and int(re.search(r"(\d+)\s+messages", said)[1]) > 240, said
 
 
 @pytest.mark.parametrize("table", [SERVER, CLIENT])
