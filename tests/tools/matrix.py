@@ -1,7 +1,8 @@
 """Run the whole suite on every CPython from 3.8 to 3.13 that is found here, two at a time; arguments go to pytest.
 
-The tests of the sources themselves (SOURCES) say the same on each version, so of those between the oldest and the
-newest they are left out. In CI the version on which `make test` has just run is left out, too.
+The oldest and the newest run all of it. Those between leave out ENDS_ONLY: the tests of the sources themselves, which
+say the same on each version, and the tests of judging, which take a third of the time and use nothing of the language
+and the library that the rest does not. In CI the version on which `make test` has just run is left out, too.
 
 Each version has its environment in `build/venvs/3.X` and its log in `build/matrix/3.X.log`. The log of a failed run is
 printed whole, and the table at the end has one line per version: how it ended, its figures, or that it is ABSENT. The
@@ -23,7 +24,7 @@ from interpreters import SUPPORTED, Interpreter, find
 
 AT_ONCE = min(2, os.cpu_count() or 1)
 RUN_SECONDS = 1200
-SOURCES = ("tests/meta", "tests/bench")
+ENDS_ONLY = ("tests/meta", "tests/bench", "tests/checker", "tests/examiner", "tests/fuzz")
 
 
 class Outcome(NamedTuple):
@@ -38,7 +39,7 @@ class Outcome(NamedTuple):
 def left_out(interpreter: Interpreter, arguments: List[str]) -> List[str]:
     """Pytest's options for the folders that are not run on a version, where nobody has asked for others."""
     ends = SUPPORTED[0], SUPPORTED[-1]
-    return [] if arguments or interpreter.version[:2] in ends else ["--ignore=" + folder for folder in SOURCES]
+    return [] if arguments or interpreter.version[:2] in ends else ["--ignore=" + folder for folder in ENDS_ONLY]
 
 
 def run_suite(interpreter: Interpreter, arguments: List[str]) -> Outcome:
