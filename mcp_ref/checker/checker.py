@@ -378,6 +378,8 @@ class Checker:
             if course.is_of_task(message):
                 self._judge(rules.TASKED, method, message.revision, message, connection, seen)
         self._judge(message.kind, method, message.revision, message, connection, seen)
+        if message.kind != observed.NOISE:
+            connection.last[message.sender] = message
         course.follow(message)
 
     def _relate(self, message: Message) -> None:

@@ -223,9 +223,10 @@ class Exchange:
     """An HTTP request and its response."""
 
     __slots__ = ("number", "connection", "session", "opened", "line", "head", "method", "path", "query", "url",
-                 "fields", "header", "answer_header", "sent", "request", "sent_body", "status", "answer_fields",
-                 "media_type", "stream", "refused", "answered", "answer_body", "received", "received_count", "events",
-                 "event_count", "retry", "last_id", "ended", "ended_by", "complete", "revision", "notes")
+                 "fields", "header", "answer_head", "answer_header", "sent", "request", "sent_body", "status",
+                 "answer_fields", "media_type", "stream", "refused", "answered", "answer_body", "received",
+                 "received_count", "events", "event_count", "retry", "last_id", "ended", "ended_by", "complete",
+                 "revision", "notes")
 
     def __init__(self, number: int, connection: "Connection", event: Event) -> None:
         self.number = number
@@ -241,6 +242,8 @@ class Exchange:
         """The header fields of the request, in order."""
         self.header = head.header
         """A function that returns the value of a header field of the request (lower-case name); several are joined."""
+        self.answer_head: Optional[Head] = None
+        """The head of the response; None if it was not seen."""
         self.answer_header: Callable[[str], Optional[str]] = _EMPTY.get
         """A function that returns the value of a header field of the response."""
         self.sent: List[Message] = []
@@ -285,6 +288,7 @@ class Exchange:
     def answer(self, event: Event) -> None:
         """Take the head of the response."""
         head = self.connection.trace.head(event.more)
+        self.answer_head = head
         self.status, self.answer_fields, self.answer_header = head.status, head.fields, head.header
         self.media_type, self.refused = head.media_type, head.refuses
         self.stream = self.media_type == "text/event-stream"
@@ -473,6 +477,8 @@ class Connection(_Stateful):
         self.closed_by = ""
         self.messages = 0
         """The number of messages so far."""
+        self.last: Dict[str, Message] = {}
+        """The last message of each party that was judged."""
         self.last_time = 0.0
         self.line = 0
         """The line of the recording with the last event, 0 if it is not known."""

@@ -98,7 +98,7 @@ of a `Message`   what is true
 ``server``       the server has sent it
 ``meta``         it has a ``_meta`` with something in it
 ``progress``     it has a progress token in ``_meta``, or is a notification
-``task``         it is no result, or one that may be a task or say that one was made
+``task``         it is no result, or one that may be a task, list tasks, or say that one was made
 ``brings``       it is no request, or one with answers to what the server has asked
 ``cancelled``    a notification of the connection has cancelled something, or tried to
 ``unlike``       it is no response, or the header fields of its request are more than a plain copy of the body
@@ -390,7 +390,7 @@ def _of_message(message: Message) -> int:
     elif request is None or request.unlike:
         seen |= _UNLIKE
     if message.kind == RESULT and ("taskId" in message.result or "task" in message.result or (
-            message.result.get("resultType", "complete") != "complete")):
+            "tasks" in message.result or message.result.get("resultType", "complete") != "complete")):
         seen |= _TASK
     return seen
 

@@ -25,7 +25,9 @@ from ..output import note, say, say_json, write_file
 
 _LEVELS = (VIOLATION, WARNING)
 COLLECTED = 35_000
-"""Events after which garbage is collected; it is about 40 MB then."""
+"""Events after which it is looked whether garbage is to be collected; it is at most about 40 MB then."""
+_MADE = 250_000
+"""Objects more than at the last collection for which garbage is collected: what the checker remembers are fewer."""
 _HELP = """\
 ways to use it:
   check FILE...                  judge what was recorded: a trace (--trace=FILE of the other commands, or the command
@@ -73,24 +75,26 @@ def _check(options: Any) -> int:
 
 
 def _recorded(name: str, accepted: Dict[str, str]) -> Report:
-    checker = Checker()
-    # Messages and exchanges name each other, so they wait for the collector of garbage, which would look through all
-    # that is remembered again and again: a quarter of the time. This process does nothing else, and frees what it must;
-    # modules and rules, which were there before, are not looked through at all.
-    gc.disable()
-    gc.freeze()
-    fed = itertools.count(1)
+    checker, fed = Checker(), itertools.count(1)
 
     def take(event: Event, line: int) -> None:
         checker.feed(event, line)
-        if next(fed) % COLLECTED == 0:
+        if next(fed) % COLLECTED == 0 and gc.get_count()[0] > _MADE:
             gc.collect()
 
+    # The collector of garbage would look through all that is remembered again and again: a quarter of the time. Nearly
+    # nothing waits for it (`Exchange.forget`), so it is called when there are many more objects than before; modules
+    # and rules, which were there before, are not looked through at all. PyPy has another collector.
+    counted = hasattr(gc, "get_count")
+    if counted:
+        gc.disable()
+        gc.freeze()
     try:
-        note = judge_file(name, take, "judged")
+        note = judge_file(name, take if counted else checker.feed, "judged")
     finally:
-        gc.unfreeze()
-        gc.enable()
+        if counted:
+            gc.unfreeze()
+            gc.enable()
     checker.finish()
     if not checker.messages:
         raise UsageError("%s has no messages: there is nothing to judge" % name)

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import Challenge, bearer, mask_of, query_of, split
-from ...observed import Exchange
+from ...observed import Exchange, Head
 from ...rules import END, RESPONSE, observe
 
 UNDECIDED: Dict[str, str] = {}
@@ -67,6 +67,8 @@ class Flow:
     def __init__(self) -> None:
         self.servers: "Forgetful[str, None]" = _table()
         """The addresses to which messages were sent."""
+        self.served: Optional[Head] = None
+        """The head of the request with the last of them: the next one mostly has the same, and needs no look."""
         self.challenge: Optional[Challenge] = None
         """The last challenge for a bearer token of a 401."""
         self.challenged = ""
@@ -214,6 +216,9 @@ def note_response(exchange: Exchange) -> None:
     """Note where messages go, challenges, and answers to requests for authorization."""
     flow = flow_of(exchange)
     if exchange.sent:
+        if not exchange.refused and exchange.head is flow.served:
+            return  # as nearly always
+        flow.served = exchange.head
         flow.servers[address(exchange)] = None
         challenge = bearer(exchange)
         if exchange.status == 401:

@@ -20,7 +20,7 @@ from ...observed import NOTIFICATION, REQUEST, RESULT, Message
 from ...rounds import answers
 from ...rules import ANSWERED, KEPT, Broken, CannotTell, Verdict, rule
 from ...values import at, has_mask, masked, short
-from .lifecycle import UNDECLARED
+from .lifecycle import UNDECLARED, stage
 from .versioning import Era
 
 UNDECIDED: Dict[str, str] = {}
@@ -173,7 +173,7 @@ def fitting(message: Message) -> Verdict:
 
 
 @rule("schema.unknown-method", on=(REQUEST, NOTIFICATION), follows=_ANY, row=_row("schema.unknown-method", "SHOULD"),
-      scene="""
+      facts=stage, scene="""
     on stdio 2025-06-18
   + C #1 tools/list
   + S #1 {"tools": []}

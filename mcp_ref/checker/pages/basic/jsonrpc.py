@@ -52,13 +52,6 @@ class Ids:
         self.used: Dict[str, Seen] = {party: Seen(Bounds().ids) for party in (CLIENT, SERVER)}
 
 
-class Spoken:
-    """The last message of each party on a connection."""
-
-    def __init__(self) -> None:
-        self.last: Dict[str, Message] = {}
-
-
 @lru_cache(maxsize=1024)
 def _kind(method: str, revision: Optional[Revision]) -> str:
     known = known_since(method)
@@ -325,7 +318,7 @@ def _about_notification(message: Message) -> bool:
     """Return True if what the receiver sent last, in this exchange or on this pipe, is a notification."""
     if message.exchange is not None and not message.exchange.stream:
         return bool(message.exchange.sent) and message.exchange.sent[-1].kind == NOTIFICATION
-    last = message.connection.state(Spoken).last.get(message.receiver)
+    last = message.connection.last.get(message.receiver)
     return last is not None and last.kind == NOTIFICATION
 
 
@@ -348,7 +341,7 @@ def notification_no_response(message: Message) -> Verdict:
     if not isinstance(verdict, Broken):
         return verdict
     return Broken("a response without id after the notification %s" % (
-        message.connection.state(Spoken).last[message.receiver].method))
+        message.connection.last[message.receiver].method))
 
 
 @rule("jsonrpc.response-result-or-error", on=(RESULT, ERROR, ODD), spoils=True, scene="""
@@ -440,8 +433,6 @@ def remember_id(message: Message) -> None:
 def remember_faults(message: Message) -> None:
     """Note a message that its receiver may not have been able to read, and each error that is about such a one."""
     kind = message.kind
-    if kind != NOISE:
-        message.connection.state(Spoken).last[message.sender] = message
     if kind == RESULT and message.data.get("jsonrpc") == "2.0" and "params" not in message.data:
         return
     if kind == NOISE or envelope(message) or (kind == REQUEST and not _is_plain(message.id)) or (

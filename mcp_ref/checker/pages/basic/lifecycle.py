@@ -137,7 +137,23 @@ def init_response(message: Message) -> Verdict:
     return next((each for each in verdicts if each is not KEPT), KEPT)
 
 
-@rule("lifecycle.initialized-notification", on=(REQUEST, FINISH), party=CLIENT, follows="session:jsonrpc.*", scene="""
+def stage(subject: object) -> Any:
+    """Return the facts about the stage of a session in which a method is used, if it is before or after a handshake.
+
+    During it, in a gap, and for methods that the revision does not have, what is judged itself.
+    """
+    if type(subject) is not Message or subject.revision is None or not subject.connection.recorded:
+        return subject
+    session, method, revision = subject.session, subject.method, subject.revision
+    if session.initialize is not None and (session.initialized is None or session.initialize_result is None):
+        return subject
+    if lookup(method, revision) is None:
+        return subject
+    return method, subject.sender, subject.kind, revision.rank, session, session.initialize, session.initialized
+
+
+@rule("lifecycle.initialized-notification", on=(REQUEST, FINISH), party=CLIENT, follows="session:jsonrpc.*",
+      facts=stage, scene="""
     on stdio 2025-06-18 bare
     C #1 initialize {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
     S #1 {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
@@ -183,7 +199,8 @@ def sessions_of(connection: Connection) -> List[Session]:
     return [*connection.sessions.values(), connection.default]
 
 
-@rule("lifecycle.client-no-early-requests", on=REQUEST, when="client", follows="session:jsonrpc.*", scene="""
+@rule("lifecycle.client-no-early-requests", on=REQUEST, when="client", follows="session:jsonrpc.*",
+      facts=stage, scene="""
     on stdio 2025-06-18 bare
     C #1 initialize {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
   + C #2 ping
@@ -243,7 +260,8 @@ def _foreign(subject: object) -> Verdict:
     return "%s is of %s" % (subject.method, " and ".join(each.name for each in since)) if since else None
 
 
-@rule("lifecycle.respect-version", on=(REQUEST, NOTIFICATION, BATCH), follows=("http.*", "stdio.*"), scene="""
+@rule("lifecycle.respect-version", on=(REQUEST, NOTIFICATION, BATCH), follows=("http.*", "stdio.*"),
+      facts=stage, scene="""
     on stdio 2025-06-18
   + C> {"jsonrpc": "2.0", "id": 1, "method": "ping"}
   - C> [{"jsonrpc": "2.0", "id": 1, "method": "ping"}]
@@ -254,7 +272,7 @@ def respect_version(subject: object) -> Verdict:
     return _foreign(subject)
 
 
-@rule("lifecycle.respect-version-should", on=(REQUEST, NOTIFICATION), scene="""
+@rule("lifecycle.respect-version-should", on=(REQUEST, NOTIFICATION), facts=stage, scene="""
     on stdio 2025-03-26
   + S #1 sampling/createMessage {"messages": [], "maxTokens": 1}
   - S #1 elicitation/create {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}

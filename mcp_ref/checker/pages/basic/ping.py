@@ -25,8 +25,6 @@ class Pings:
     def __init__(self) -> None:
         self.open: Dict[str, Optional[Message]] = {CLIENT: None, SERVER: None}
         """By sender: the oldest ping without answer."""
-        self.last: Dict[str, float] = {CLIENT: 0.0, SERVER: 0.0}
-        """By sender: the time of the last message."""
 
 
 @rule("ping.respond", "lifecycle.base-required", on=(RESULT, ERROR, FINISH), method=(PING, ""), party=SERVER,
@@ -59,11 +57,10 @@ def respond(subject: Any) -> Verdict:
 def _unanswered(connection: Connection) -> Verdict:
     pings, found = connection.state(Pings), []
     for asker, other in ((CLIENT, SERVER), (SERVER, CLIENT)):
-        ping = pings.open[asker]
+        ping, last = pings.open[asker], connection.last.get(other)
         if ping is not None and ping.answer is None and ping.cancelled is None and connection.recorded and (
-                pings.last[other] - ping.time > _PROMPT) and (
-                ping.exchange is None):
-            found.append(Broken("no answer, but other messages %.0f seconds later" % (pings.last[other] - ping.time),
+                last is not None and last.time - ping.time > _PROMPT) and ping.exchange is None:
+            found.append(Broken("no answer, but other messages %.0f seconds later" % (last.time - ping.time),
                                 party=other, at=ping))
     verdicts: List[Union[str, Broken]] = list(found)
     return verdicts or None
@@ -92,12 +89,11 @@ def timeout_is_failure(message: Message) -> Verdict:
     return "%s, and a ping had no answer for %.0f seconds" % (message.method, message.time - ping.time)
 
 
-@observe(on=MESSAGE)
+@observe(on=MESSAGE, method=PING)
 def remember_ping(message: Message) -> None:
-    """Note who has spoken, and pings."""
+    """Note pings."""
     pings = message.connection.state(Pings)
-    pings.last[message.sender] = message.time
-    if message.kind == REQUEST and message.method == PING:
+    if message.kind == REQUEST:
         before = pings.open[message.sender]
         if before is None or before.answer is not None:
             pings.open[message.sender] = message

@@ -25,6 +25,7 @@ MODERN_CODES = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 _CORE_TYPES = ("complete", "input_required")
 _GRACE = 5.0
 """Seconds within which a request may have been under way when its version was refused."""
+_TELLING = (DISCOVER, INITIALIZE)
 _MOST = 64
 LONGEST = 2 ** 53
 """Milliseconds above which a time is as good as for ever: an integer of JSON may be too large for a float."""
@@ -319,6 +320,8 @@ def remember_era(message: Message) -> None:
     """Note what a server's answer shows of its versions."""
     if message.sender != SERVER:
         return
+    if message.kind == RESULT and message.method not in _TELLING and "resultType" not in message.result:
+        return  # as nearly always before 2026-07-28
     era, request = message.connection.state(Era), message.request
     code = message.error.get("code")
     if (message.kind == RESULT and isinstance(message.result.get("resultType"), str)) or code in MODERN_CODES:

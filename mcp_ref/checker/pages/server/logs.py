@@ -182,5 +182,5 @@ def remember_level(message: Message) -> None:
 @observe(on=(RESULT, ERROR))
 def forget_level(message: Message) -> None:
     """Note that a request has its response."""
-    if message.sender == SERVER and message.request is not None:
+    if message.sender == SERVER and message.request is not None and META_LEVEL in message.request.meta:
         message.session.state(Logs).open.pop(message.request.index)

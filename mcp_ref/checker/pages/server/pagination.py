@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple, Tuple, Union
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import LISTS, cursor_of, lists
-from ...observed import ERROR, ODD, REQUEST, RESULT, Connection, Message
+from ...observed import ERROR, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, MESSAGE, PROCESS, Broken, CannotTell, Happening, Verdict, observe, rule
 from ...values import masked, short
 
@@ -61,12 +61,10 @@ class Pages:
         """The cursors that were given in this session."""
 
 
-@observe(on=MESSAGE)
+@observe(on=(NOTIFICATION, RESULT, ERROR, ODD))
 def note_stray(message: Message) -> None:
     """Note a cursor that came in a message which is no result of a list: a client may have known it for one."""
     kind = message.kind
-    if kind == REQUEST:
-        return
     lists = message.method in LISTS
     if lists and kind == RESULT and isinstance(message.data["result"], dict):
         return

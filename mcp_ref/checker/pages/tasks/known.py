@@ -203,7 +203,7 @@ def is_early(task: Known, poll: Message) -> bool:
 # What is noted
 
 
-@observe(on=(RESULT, NOTIFICATION), method=(*REPORTING, STATUS))
+@observe(on=(RESULT, NOTIFICATION), method=(*REPORTING, STATUS), when="task")
 def note_reports(message: Message) -> None:
     """Note the state of the tasks that a message reports."""
     if message.again:

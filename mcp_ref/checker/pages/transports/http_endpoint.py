@@ -165,8 +165,9 @@ class Taken:
 @observe(on=RESPONSE)
 def note_taken(exchange: Exchange) -> None:
     """Note where the endpoint is."""
-    if exchange.method == "POST" and _served(exchange) and exchange.path not in exchange.connection.state(Taken).paths:
-        exchange.connection.state(Taken).paths[exchange.path] = None
+    paths = exchange.connection.state(Taken).paths
+    if exchange.path not in paths and exchange.method == "POST" and _served(exchange):
+        paths[exchange.path] = None
 
 
 @rule("http.get-sse-or-405", on=RESPONSE, when="unposted", needs="http", scene="""

@@ -11,7 +11,9 @@ from ...httpfacts import decoded, is_plain, is_repeated, is_sentinel, is_streama
 from ...observed import ERROR, META_REVISION, REQUEST, RESULT, Exchange, Message
 from ...rules import HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, rule
 from .http_endpoint import is_get
-from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern, facts_of_post, is_modern, shows_modern
+from .http_messages import (
+    NO_HANDSHAKE, OTHER_ERA, Modern, facts_of_post, facts_of_response, is_modern, shows_modern,
+)
 
 UNDECIDED = {
     "http.header-version-absent-assume": "which revision a server assumes stays inside it, and one that refuses may "
@@ -96,7 +98,7 @@ def is_no_version(value: str) -> bool:
         _DATE.match(value) is None or value < "2024")
 
 
-@rule("http.header-version-invalid-400", on=RESPONSE, needs="http", follows="http.session-404",
+@rule("http.header-version-invalid-400", on=RESPONSE, facts=facts_of_response, needs="http", follows="http.session-404",
       provoked="http.header-version-negotiated", scene="""
     on http 2025-06-18
     C [3 MCP-Protocol-Version=latest] #1 tools/list {}

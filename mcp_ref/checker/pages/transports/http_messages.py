@@ -88,7 +88,15 @@ class Endpoints:
         self.served: "Forgetful[str, None]" = Forgetful(Bounds().entries)
 
 
-@rule("http.endpoint-post", "http.endpoint-post-get", on=RESPONSE, needs="http", scene="""
+def facts_of_response(exchange: Exchange) -> Any:
+    """Return the facts on which the rules of a response that is a success depend; of any other, the exchange itself."""
+    if exchange.status is None or exchange.status // 100 != 2:
+        return exchange
+    return (exchange.head, exchange.answer_head, exchange.connection.transport, bool(exchange.sent),
+            exchange.request is None)
+
+
+@rule("http.endpoint-post", "http.endpoint-post-get", on=RESPONSE, facts=facts_of_response, needs="http", scene="""
     on http 2026-07-28
     C #1 tools/list {}
     S #1 {"tools": []}
@@ -111,8 +119,10 @@ def endpoint_takes_posts(exchange: Exchange) -> Verdict:
 @observe(on=RESPONSE)
 def note_served(exchange: Exchange) -> None:
     """Note that a POST was served."""
-    if exchange.sent and exchange.method == "POST" and exchange.status is not None and exchange.status // 100 == 2:
-        exchange.connection.state(Endpoints).served[exchange.path] = None
+    served = exchange.connection.state(Endpoints).served
+    if exchange.path not in served and exchange.sent and exchange.method == "POST" and (
+            exchange.status is not None and exchange.status // 100 == 2):
+        served[exchange.path] = None
 
 
 # What the client sends
@@ -286,7 +296,7 @@ def rejected(exchange: Exchange) -> Verdict:
     return "%d with an error in the body" % exchange.status if refused else None
 
 
-@rule("http.post-response-content-type", on=RESPONSE, needs="http", scene="""
+@rule("http.post-response-content-type", on=RESPONSE, facts=facts_of_response, needs="http", scene="""
     on http 2025-06-18
     C [3] #1 tools/list {}
   + S [3] 200 {"Content-Type": "application/json"}

@@ -281,11 +281,10 @@ def lists_again(message: Message) -> Verdict:
     return "the same call with the same header fields" if same else None
 
 
-@observe(on=REQUEST, when="http")
+@observe(on=REQUEST, method="tools/list", when="http")
 def forget_mismatch(message: Message) -> None:
     """Forget a call that was refused because of its header fields, when the tools are listed."""
-    if message.method == "tools/list":
-        message.connection.state(Mismatch).call = ""
+    message.connection.state(Mismatch).call = ""
 
 
 @observe(on=ERROR, when="http")
