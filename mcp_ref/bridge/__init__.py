@@ -14,7 +14,8 @@ session of a client has a server behind of its own: `mcp_ref.bridge.bridge` says
 
 The reading order: `bridge` (the server; sessions and their end), `session` (what goes on between the two sides of one
 session), `link` (the client of one server behind), `parked` (questions of a server with a handshake as rounds of a
-stateless client), `translation` (messages of one revision as those of another).
+stateless client), `tasks` (those of one generation as those of the other), `translation` (messages of one revision as
+those of another).
 
 A server of both eras is spoken to in the era of each client, so that nothing has to be translated. What each side gets,
 where one has a handshake and the other is stateless (2026-07-28):
@@ -39,12 +40,15 @@ errors                code, message and data; codes that      the same; -32602 w
                       only the older era has are replaced     there is -32002, refusals of the new era are -32603
 -32042                a failure, for there is no round any    there is none
 (follow a link)       more that could carry the link
-tasks, skills         not translated: not declared            not translated: not declared
+tasks                 see `mcp_ref.bridge.tasks`              the same
+skills                their resources, as any others          the same; the methods of the extension are not declared
+apps, extensions of   the same: resources, `_meta`, settings  the same
+vendors
 ====================  ======================================  ========================================================
 
-Between two sides of one revision messages pass as they came, and so do tasks, skills and methods of vendors. Between
-two revisions with a handshake tasks are not declared. A question that the older revision has no form for, such as a
-choice of several values for a client of 2025-06-18, is answered with -32602, and the text says what has no form.
+Between two sides of one revision messages pass as they came, and so do tasks, skills and methods of vendors. A question
+that the older revision has no form for, such as a choice of several values for a client of 2025-06-18, is answered with
+-32602, and the text says what has no form.
 
 Not passed on: batches (their requests go one by one), the `Mcp-Session-Id`, notifications that come while nothing can
 carry them (counted in the session), and tokens of clients

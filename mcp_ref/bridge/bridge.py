@@ -48,9 +48,9 @@ from ..threads import start_or_call
 from ..transports.base import Transport
 from ..version import __version__
 from . import naming
-from .link import NOT_FORWARDED, OFFICIAL, Behind, PassedOn
+from .link import NOT_FORWARDED, Behind, PassedOn
 from .session import BridgeSession
-from .translation import Json
+from .translation import OFFICIAL, Json
 
 if TYPE_CHECKING:
     import os

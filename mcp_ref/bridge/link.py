@@ -14,6 +14,7 @@ handshake       handshake       as it is, and so is a request of the server's
 All other requests are answered in one step in either era.
 """
 
+import copy
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional
 
@@ -25,7 +26,7 @@ from ..errors import (
 )
 from ..messages.logs import LEVELS
 from ..methods import (
-    DISCOVER, INITIALIZE, LIST_CHANGED, PING, REQUEST, SERVER, SET_LOG_LEVEL, SKILLS, SUBSCRIBE, TASKS, UNSUBSCRIBE,
+    DISCOVER, INITIALIZE, LIST_CHANGED, PING, REQUEST, SERVER, SET_LOG_LEVEL, SUBSCRIBE, TASKS, UNSUBSCRIBE,
     is_vendor, lookup, of_extension,
 )
 from ..peer.context import Context, Route
@@ -36,16 +37,13 @@ from ..protocol.capabilities import extensions_in, has
 from ..protocol.envelope import LOG_LEVEL
 from ..revisions import Revision
 from ..transports.base import Transport
-from . import translation
-from .translation import Json
+from . import tasks, translation
+from .translation import OFFICIAL, Json
 
 if TYPE_CHECKING:
     from ..messages.lifecycle import ClientCapabilities
     from ..peer.role import Role
     from .session import BridgeSession
-
-OFFICIAL = (TASKS, SKILLS)
-"""The extensions whose methods have names without a prefix of their own, so that a bridge has to know them."""
 
 
 class Behind:
@@ -68,7 +66,7 @@ class Behind:
 
 
 class PassedOn(Extension):
-    """An official extension whose requests and notifications a bridge passes on.
+    """An extension whose requests and notifications a bridge passes on; those of an official one have to be known.
 
     ``answer``: makes the route of its requests, at the side that serves; None at the other side.
     """
@@ -79,6 +77,8 @@ class PassedOn(Extension):
     ) -> None:
         self.identifier = identifier
         self.methods = of_extension(identifier)
+        if identifier not in OFFICIAL:
+            self.since = None  # declared in all revisions: it may be as old as apps are
         self._answer = answer
         self._settings = {} if settings is None else settings
 
@@ -102,9 +102,10 @@ class ClientBehind(Client):
         super().__init__(
             str(info.get("name", "")), str(info.get("version", "")), title=info.get("title"),
             capabilities=capabilities, on_notification=link.heard, limits=bridge.limits, check_results=False,
-            tasks=False, eras=behind.eras, era=era,
-            extensions=[PassedOn(name, settings=declared[name]) for name in OFFICIAL if name in declared])
+            tasks=None if link.session.revision.handshake else False, eras=behind.eras, era=era,
+            extensions=[PassedOn(name, settings=settings) for name, settings in declared.items()])
         self._link = link
+        self._takes_tasks = True  # `mcp_ref.bridge.tasks` says of which calls
 
     def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
         """Return how a request of the server is passed on to the client; None if the client has not declared it."""
@@ -130,6 +131,8 @@ class Link:
         self.session = session
         self.behind = behind
         self._client: Optional[ClientBehind] = None
+        self.tasks: Optional[tasks.TaskWay] = None
+        """The way of tasks, where they are translated."""
         self._level: Optional[int] = None
         """The level of log messages that a server with a handshake was asked for, as an index of LEVELS."""
         self._lock = threading.Lock()
@@ -162,8 +165,13 @@ class Link:
     def _open(
         self, era: Optional[str], info: Mapping[str, Any], capabilities: "ClientCapabilities", number: int
     ) -> None:
+        if self.behind.prefix and TASKS in (capabilities.extensions or {}):  # nothing says whose a task is
+            others = {name: each for name, each in (capabilities.extensions or {}).items() if name != TASKS}
+            capabilities = copy.copy(capabilities)
+            capabilities.extensions = others
         client = self._client = ClientBehind(self, info, capabilities, era)
         client.open(self.behind.open(number))
+        self.tasks = tasks.between(self)
         if self.session.revision.handshake:
             self.behind.has_handshake = client.revision.handshake
         if self.session.revision.handshake and client.revision.stateless:
@@ -218,7 +226,8 @@ class Link:
             raise self.failure(context, method, error) from error
         finally:
             self.let_be_heard()
-        return translation.result_of(method, result, behind, front)
+        made = translation.result_of(method, result, behind, front)
+        return made if self.tasks is None else self.tasks.outward(method, made)
 
     def let_be_heard(self) -> None:
         """Wait until what the server has told before its answer is passed on: it goes with the request."""
@@ -282,7 +291,8 @@ class Link:
 
     def capabilities(self, revision: Revision) -> Json:
         """Return the capabilities of the server, as they are declared to a client of this revision."""
-        return translation.server_capabilities(self.client.server_capabilities, self.revision, revision)
+        made = translation.server_capabilities(self.client.server_capabilities, self.revision, revision)
+        return made if self.tasks is None else self.tasks.declare(made)
 
     def extensions(self) -> List[str]:
         """Return the names of the extensions that the server has declared."""

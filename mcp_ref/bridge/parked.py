@@ -17,7 +17,7 @@ calls are in the memory of one process: with several of them, one client has to 
 import itertools
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Deque, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Deque, Dict, List, Mapping, Optional
 
 from ..client.owner import Options
 from ..codec import DecodeError, Model, decode, encode
@@ -26,6 +26,7 @@ from ..errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError,
 from ..limits import Limits
 from ..methods import EMBEDDED, lookup, params_class
 from ..peer.context import Context, Route
+from ..protocol.tasks import naming_task
 from ..revisions import Revision
 from ..server.mrtr import wrap
 from ..server.replay import TTL, InputRequired
@@ -44,11 +45,13 @@ _NUMBERS = itertools.count(1)
 
 
 class Question:
-    """A request of the server, and the answer of the client. ``params`` is its message in the client's revision."""
+    """A request of the server, and the answer of the client. ``params`` is its message in the client's revision;
+    ``task``: the id of the task that it belongs to, if it does."""
 
-    def __init__(self, method: str, params: Model) -> None:
+    def __init__(self, method: str, params: Model, task: Optional[str] = None) -> None:
         self.method = method
         self.params = params
+        self.task = task
         self.key = "question-%d" % next(_NUMBERS)
         self.answer: Optional[Model] = None
         self.error: Optional[McpError] = None
@@ -93,6 +96,8 @@ class ParkedCalls:
         self._calls: Dict[str, ParkedCall] = {}
         self._unasked: Deque[Question] = deque()
         """The questions that no call carries yet."""
+        self._of_tasks: Dict[str, Question] = {}
+        """The open questions of tasks, by key."""
         self._closed = ""
 
     def __len__(self) -> int:
@@ -200,15 +205,18 @@ class ParkedCalls:
 
     # The server's side
 
-    def ask(self, asking: Context, method: str, params: Json, front: Revision) -> Json:
-        """Ask the client a question of the server by the next round; return the result as the server reads it."""
+    def ask(self, asking: Context, method: str, params: Json, front: Revision, task: Optional[str] = None) -> Json:
+        """Ask the client a question of the server by the next round; return the result as the server reads it.
+
+        One of a ``task`` waits there until the client asks how the task is: `mcp_ref.bridge.tasks`.
+        """
         row = lookup(method, front)
         if row is None or row.carrier != EMBEDDED:
             text = "%s cannot be asked of a client of revision %s through this bridge"
             raise RpcError(METHOD_NOT_FOUND, text % (method, front))
         sent = translation.params_of(method, params, asking.session.rules, front)
         try:
-            question = Question(method, decode(params_class(row), sent, front))
+            question = Question(method, decode(params_class(row), sent, front), task)
         except DecodeError as error:
             raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
         asking.incoming.watch(self._wake)
@@ -220,10 +228,17 @@ class ParkedCalls:
             asking.incoming.unwatch(self._wake)
         if question.error is not None:
             raise question.error
-        return encode(question.answer, asking.session.rules)
+        made: Json = encode(question.answer, asking.session.rules)
+        return made if task is None else naming_task(made, task)
 
     def _put(self, question: Question) -> None:
-        """Have the newest call ask it that waits and asks nothing; else the next one."""
+        """Have the newest call ask it that waits and asks nothing; else the next one. That of a task is kept for it."""
+        if question.task is not None:
+            if len(self._of_tasks) >= self._limits.max_questions:
+                raise RpcError(INTERNAL_ERROR, "Busy: max_questions (%d) questions of tasks wait for answers"
+                               % self._limits.max_questions)
+            self._of_tasks[question.key] = question
+            return
         for parked in reversed(list(self._calls.values())):
             if parked.context is not None and parked.question is None:
                 parked.question = question
@@ -247,7 +262,31 @@ class ParkedCalls:
                                % self._limits.request_timeout)
             self._changed.wait(_SLICE)
 
+    def questions_of(self, task: str) -> List[Question]:
+        """Return the open questions of a task, oldest first."""
+        with self._changed:
+            return [each for each in self._of_tasks.values() if each.task == task]
+
+    def answer(self, task: str, answers: Mapping[str, Model]) -> None:
+        """Answer questions of a task; keys of others, and of answered ones, are ignored."""
+        with self._changed:
+            for key, answer in answers.items():
+                question = self._of_tasks.get(key)
+                if question is not None and question.task == task:
+                    question.answer = answer
+                    del self._of_tasks[key]
+            self._changed.notify_all()
+
+    def withdraw(self, task: str) -> None:
+        """Answer the questions of a task by an error: it was cancelled."""
+        with self._changed:
+            for question in [each for each in self._of_tasks.values() if each.task == task]:
+                question.error = RpcError(INTERNAL_ERROR, "The task was cancelled")
+                del self._of_tasks[question.key]
+            self._changed.notify_all()
+
     def _forget(self, question: Question) -> None:
+        self._of_tasks.pop(question.key, None)
         if question in self._unasked:
             self._unasked.remove(question)
         for parked in self._calls.values():

@@ -20,7 +20,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from ..codec import encode
+from ..codec import Model, encode
 from ..diagnostics.packagelog import Counters, get_logger
 from ..errors import (
     INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, ConnectionLost, LocalProtocolError, McpError,
@@ -32,19 +32,21 @@ from ..messages.logs import LEVELS
 from ..messages.subscriptions import SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams
 from ..methods import (
     CALL_TOOL, CANCELLED, COMPLETE, INPUT_REQUIRED, LIST_CHANGED, LOG_MESSAGE, READ_RESOURCE, RESOURCE_UPDATED,
-    SET_LOG_LEVEL, TASK_NOTICE, is_vendor, lookup,
+    SET_LOG_LEVEL, TASKS, TASK_NOTICE, TASK_RESULT, TASK_STATUS, is_vendor, lookup,
 )
 from ..peer.context import HANDLED, Context
 from ..peer.dispatcher import Connection
 from ..protocol.capabilities import has
 from ..protocol.envelope import SUBSCRIPTION
+from ..protocol.tasks import naming_task
 from ..protocol.uris import containers
 from ..revisions import Revision
 from ..server.subscriptions import FILTERS, Listener
 from ..threads import start_or_call
 from . import naming, translation
 from .link import Link
-from .parked import ParkedCalls
+from .parked import ParkedCalls, Question
+from .tasks import older, task_of
 from .translation import Json
 
 if TYPE_CHECKING:
@@ -126,8 +128,9 @@ class BridgeSession:
 
     @property
     def busy(self) -> bool:
-        """True while a request runs, is parked, or a stream is open."""
-        return bool(self._contexts or self._listeners or len(self._parked))
+        """True while a request runs, is parked, a stream is open, or a task goes on."""
+        tasks = any(link.tasks is not None and link.tasks.busy for link in self.links)
+        return bool(self._contexts or self._listeners or len(self._parked) or tasks)
 
     def operating(self) -> None:
         """Note that the handshake with the client is over: it may be asked and told from now on."""
@@ -205,6 +208,9 @@ class BridgeSession:
             return self._named(context, method, params)
 
     def _forward(self, link: Link, context: Context, method: str, params: Json) -> Json:
+        way = None if link.tasks is None else link.tasks.way(context, method, params)
+        if way is not None:
+            return way(context, params)
         row = lookup(method, self.revision)
         if self.revision.stateless and not link.revision.stateless and self._askable and (
                 row is not None and row.other == INPUT_REQUIRED):
@@ -276,7 +282,8 @@ class BridgeSession:
     def ask(self, asking: Context, method: str, params: Json) -> Json:
         """Answer a request of a server by the answer of the client. Raises `RpcError`, `RequestCancelled`."""
         if self.front is None:
-            return self._parked.ask(asking, method, params, self.revision)
+            task = task_of(params) if TASKS in (self._declared.extensions or {}) else None
+            return self._parked.ask(asking, method, params, self.revision, task)
         self._operating.wait(self.bridge.limits.request_timeout)
         front, source = self.front, asking.session.rules
         sent = translation.params_of(method, params, source, self.revision)
@@ -284,6 +291,8 @@ class BridgeSession:
         if meta:
             sent["_meta"] = meta
         within = self._asking_for(asking)
+        if source.stateless and within is not None and within.request.method == TASK_RESULT:
+            sent = naming_task(sent, str((within.request.params or {}).get("taskId")))
         try:
             pending = front.open_request(method, sent, None, Link.progress(asking, params),
                                          about=None if within is None else within.incoming.id)
@@ -318,6 +327,18 @@ class BridgeSession:
                 return handled
             return next(reversed(list(self._contexts)), None)
 
+    def questions_of(self, task: str) -> List[Question]:
+        """Return the questions of a task that are open."""
+        return self._parked.questions_of(task)
+
+    def answer_task(self, task: str, answers: Mapping[str, Model]) -> None:
+        """Answer questions of a task by their keys."""
+        self._parked.answer(task, answers)
+
+    def withdraw_task(self, task: str) -> None:
+        """End the questions of a task that was cancelled."""
+        self._parked.withdraw(task)
+
     # Notifications of a server
 
     def tell(self, link: Link, method: str, params: Json) -> None:
@@ -339,6 +360,10 @@ class BridgeSession:
         front, within = self.front, None
         if front is None:
             return
+        if method == TASK_NOTICE:
+            if not self.revision.tasks:
+                return
+            method, params = TASK_STATUS, naming_task(older(params), str(params.get("taskId")))
         if method == LOG_MESSAGE or is_vendor(method):
             with self._lock:
                 within = next(reversed(list(self._contexts)), None)
@@ -363,6 +388,8 @@ class BridgeSession:
             level = params.get("level")
             contexts = [each for each in contexts if each.session.log_level is not None and level in LEVELS
                         and LEVELS.index(str(level)) >= LEVELS.index(each.session.log_level)]
+        elif method == TASK_STATUS:
+            return  # the client looks at its tasks
         elif not is_vendor(method):
             contexts = []
         for context in contexts[:1]:

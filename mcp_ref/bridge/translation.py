@@ -15,13 +15,16 @@ from typing import Any, Dict, Mapping, Optional
 from ..codec import DecodeError, Unrepresentable, decode, encode, members
 from ..errors import ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, PeerError, RpcError
 from ..messages.lifecycle import ClientCapabilities, ServerCapabilities
-from ..methods import READ_RESOURCE, Method, lookup, params_class, result_class
+from ..methods import READ_RESOURCE, SKILLS, TASKS, Method, lookup, params_class, result_class
+from ..protocol.capabilities import extensions_in
 from ..protocol.envelope import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, SERVER_INFO, VERSION
 from ..revisions import Revision
 
 Json = Dict[str, Any]
 OF_ONE_SIDE = frozenset((VERSION, CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"))
 """The members of the `_meta` of a request that are not for the other side."""
+OFFICIAL = (TASKS, SKILLS)
+"""The extensions whose methods have names without a prefix of their own, so that a bridge has to know them."""
 OF_TASKS = ("tasks",)
 """The capabilities whose requests a bridge passes on only between two sides of one revision."""
 
@@ -107,7 +110,9 @@ def client_capabilities(declared: Mapping[str, Any], source: Revision) -> Client
 def server_capabilities(declared: Mapping[str, Any], source: Revision, target: Revision) -> Json:
     """Return what the server behind can do, as it is declared to the client.
 
-    2024-11-05 has completions and no capability for them, so a newer client is told that there are some.
+    2024-11-05 has completions and no capability for them, so a newer client is told that there are some. Extensions
+    that have methods of their own names are declared between two sides of one revision; of the others, such as apps, a
+    bridge need know nothing, and they are declared in all revisions, see `mcp_ref.peer.extension`.
     """
     made: ServerCapabilities = decode(ServerCapabilities, dict(declared), source, "capabilities")
     if source is not target:
@@ -116,4 +121,8 @@ def server_capabilities(declared: Mapping[str, Any], source: Revision, target: R
             made.completions = {}
         for name in OF_TASKS:
             setattr(made, name, None)
-    return encode(made, target)
+    wire: Json = encode(made, target)
+    found = {name: settings for name, settings in extensions_in(declared).items()
+             if source is target and target.stateless or name not in OFFICIAL}
+    wire.pop("extensions", None)
+    return dict(wire, extensions=found) if found else wire

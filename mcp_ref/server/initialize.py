@@ -96,7 +96,10 @@ def _agree(
         raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
     _count(context.connection, params)
     revision = negotiation.answer(opening.protocol_version, ours)
-    result = encode(introduce(context.connection, revision, params), revision)
+    introduced = introduce(context.connection, revision, params)
+    result = encode(introduced, revision)
+    if introduced.capabilities.extensions:  # older than the member: see `mcp_ref.peer.extension`
+        result["capabilities"]["extensions"] = introduced.capabilities.extensions
     session.capabilities = server.with_extensions(result["capabilities"], revision)
     session.peer_capabilities = params["capabilities"]
     session.peer_info = params["clientInfo"]

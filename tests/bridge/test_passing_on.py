@@ -37,19 +37,6 @@ def test_tasks_pass_between_sides_of_one_revision(revision):
             assert texts(task.result(PATIENCE)) == ["worked"]
 
 
-@pytest.mark.parametrize("front, behind", [("2025-11-25", "2026-07-28"), ("2026-07-28", "2025-11-25")])
-def test_between_two_revisions_a_tool_that_may_be_a_task_is_called_as_any(front, behind):
-    server = Server("tasked", revisions=[behind])
-
-    @server.tool(task="optional")
-    def work() -> str:
-        return "worked"
-
-    with Bridge(server) as bridge, connect(bridge, revisions=[front]) as client:
-        assert "tasks" not in client.server_capabilities and not client.server_extensions
-        assert texts(client.call_tool("work")) == ["worked"]
-
-
 # Vendors
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
