@@ -1,4 +1,4 @@
-"""The server's side of a recording over Streamable HTTP, for clients of both eras.
+"""The server's side of a recording over HTTP: Streamable HTTP for clients of both eras, and HTTP+SSE.
 
 ==========================  ========================================================================================
 request                     what it gets
@@ -8,6 +8,9 @@ POST with another request   the same, in the session that it names; of a revisio
 POST with no request        202
 GET with a session id       a stream of what the server sends by itself
 DELETE with a session id    204: the session is over
+GET of ``/sse``             a stream of all that the server sends; its first event says where to POST
+                            [2024-11-05 basic/transports §HTTP with SSE] MUST
+POST to that place          202
 ==========================  ========================================================================================
 
 A status by which the recorded server has refused a request is sent again. A Host or an Origin that is not this machine
@@ -34,6 +37,7 @@ from .script import ANSWERS, Turn
 
 _JSON = (("Content-Type", "application/json"),)
 _STREAM = (("Content-Type", "text/event-stream"), ("Cache-Control", "no-cache, no-transform"))
+_SSE = "/sse"
 _MOST_KEPT = 10_000
 """The messages that wait for a stream of a session, until its client opens one."""
 
@@ -96,17 +100,20 @@ def event_of(message: Dict[str, Any]) -> bytes:
 
 
 class _Conversation:
-    """A session, or all requests without one."""
+    """A session, or all requests without one. ``alone``: its stream takes answers, too (HTTP+SSE)."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, alone: bool = False) -> None:
         self.player = Player(book, self._send)
+        self._alone = alone
         self._lock = threading.Lock()
         self._stream: Optional[Exchange] = None
         self._kept: List[bytes] = []
 
-    def listen(self, exchange: Exchange) -> None:
-        """Take the response to a GET as the stream of the session."""
+    def listen(self, exchange: Exchange, first: bytes = b"") -> None:
+        """Take the response to a GET as the stream of the session. ``first``: what it begins with."""
         exchange.start(200, _STREAM)
+        if first:
+            exchange.send(first)
         with self._lock:
             before, self._stream = self._stream, exchange
             kept, self._kept = self._kept, []
@@ -125,7 +132,7 @@ class _Conversation:
     def _send(self, message: Dict[str, Any], place: Any, apart: bool) -> None:
         if not (apart and self._stream is not None) and place is not None and place.send(message):
             return
-        if kind_of(message) in ANSWERS:
+        if kind_of(message) in ANSWERS and not self._alone:
             return  # of a request whose client has gone
         with self._lock:
             if self._stream is not None and self._stream.send(event_of(message)):
@@ -141,6 +148,8 @@ class Site:
         self._book = book
         self._local = is_loopback(host)
         self._sessions: Dict[str, _Conversation] = {}
+        self._streams: Dict[str, _Conversation] = {}
+        """The sessions over HTTP+SSE, by the query of the place for their messages."""
         self._stateless = _Conversation(book)
         self._server = HttpServer(self._handle, host, port, limits=limits, name="replay")
 
@@ -150,6 +159,11 @@ class Site:
         paths = [turn.message.exchange.path for turn in self._book.script.turns
                  if turn.message.exchange is not None and turn.message.session.connection.transport != "http+sse"]
         return self._server.url + (paths[0] if paths else "/mcp")
+
+    @property
+    def sse_url(self) -> str:
+        """The URL to give to clients that speak HTTP+SSE."""
+        return self._server.url + _SSE
 
     def open(self) -> None:
         """Listen. Raises `ConnectFailed`, `NoThreads`."""
@@ -166,6 +180,8 @@ class Site:
             exchange.reply(403, _JSON, dumps({"error": foreign}).encode("ascii"))
             return
         session = exchange.request.headers.get("mcp-session-id")
+        if session is None and exchange.request.path == _SSE and self._by_stream(exchange):
+            return
         if session is not None and session not in self._sessions:
             _fail(exchange, 404, "there is no such session here; begin with initialize")
         elif exchange.request.method == "POST":
@@ -187,13 +203,34 @@ class Site:
                 return "%s is %.100r, which is not this machine" % (name, value)
         return ""
 
+    def _by_stream(self, exchange: Exchange) -> bool:
+        """Do what a request of HTTP+SSE wants; False for one that is none."""
+        place, method = exchange.request.query, exchange.request.method
+        if method == "GET":
+            name, talk = "session=" + secrets.token_urlsafe(18), _Conversation(self._book, alone=True)
+            self._streams[name] = talk
+
+            def gone() -> None:
+                self._streams.pop(name, None)
+
+            exchange.on_close = gone
+            talk.listen(exchange, b"event: endpoint\ndata: %s?%s\n\n" % (_SSE.encode(), name.encode()))
+        elif method == "POST" and place in self._streams:
+            messages = _messages_of(exchange)
+            if messages is not None:
+                exchange.reply(202)
+                for each in messages:
+                    self._streams[place].player.receive(each, None)
+        elif method == "POST" and place:
+            _fail(exchange, 404, "there is no such session here; begin with a GET of %s" % _SSE)
+        else:
+            return False
+        return True
+
     def _post(self, exchange: Exchange, session: Optional[str]) -> None:
-        try:
-            value = loads(exchange.request.body)
-        except JsonError as error:
-            _fail(exchange, 400, "Parse error: %s" % error, PARSE_ERROR)
+        messages = _messages_of(exchange)
+        if messages is None:
             return
-        messages = value if isinstance(value, list) and value else [value]
         requests = [each for each in messages if kind_of(each) == REQUEST]
         talk, fields = self._stateless, []
         if session is not None:
@@ -232,6 +269,16 @@ def _status(turns: Any, reply: _Reply) -> int:
             if turn is None and is_stateless(message) is not False and reply.code == METHOD_NOT_FOUND:
                 return 404
     return 0
+
+
+def _messages_of(exchange: Exchange) -> Optional[List[Any]]:
+    """Return the messages in the body of a POST; None for a body that is refused."""
+    try:
+        value = loads(exchange.request.body)
+    except JsonError as error:
+        _fail(exchange, 400, "Parse error: %s" % error, PARSE_ERROR)
+        return None
+    return value if isinstance(value, list) and value else [value]
 
 
 def _fail(exchange: Exchange, status: int, text: str, code: int = INVALID_REQUEST) -> None:

@@ -5,6 +5,8 @@ import shlex
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -99,6 +101,35 @@ def test_a_recording_over_either_transport_answers_its_client_over_either(tmp_pa
         site.close()
     for other in (again, tmp_path / "web.jsonl"):
         assert main(["trace-diff", path, str(other)]) == 0
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/sse"], ids=["streamable", "sse"])
+def test_a_recording_answers_over_http_with_sse(tmp_path, path, capsys):
+    """The transport of 2024-11-05; recorded over it, too."""
+    file, again = str(tmp_path / "a.jsonl"), str(tmp_path / "again.jsonl")
+    with HttpListener(small_server(), "http://127.0.0.1:0/mcp") as listener:
+        with connect(listener.address.replace("/mcp", path), trace=file, revisions=ERAS[1 - (path == "/sse"):][:1],
+                     **OFFERS) as client:
+            saw = use(client)
+    site = Site(Book(read_script(file, "replayed")))
+    site.open()
+    try:
+        with connect(site.sse_url, trace=again, revisions=[client.revision], **OFFERS) as live:
+            assert use(live) == saw
+        assert main(["trace-diff", file, again]) == 0
+    finally:
+        site.close()
+
+
+def test_a_place_for_messages_that_nobody_has_is_not_found(tmp_path):
+    path, _ = recorded(tmp_path, ERAS[1])
+    site = Site(Book(read_script(path, "replayed")))
+    site.open()
+    try:
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(urllib.request.Request(site.sse_url + "?session=none", b"{}"), timeout=20)
+    finally:
+        site.close()
 
 
 def test_the_oldest_revision_is_played_too(tmp_path, capsys):

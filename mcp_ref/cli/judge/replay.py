@@ -16,14 +16,15 @@ _REPLAY = """\
 ways to use it:
   replay FILE --as-server                  answer a client on standard input and output: write this where the server's
                                            command stands in the client's settings
-  replay FILE --as-server --http LISTEN    the same over Streamable HTTP on HOST:PORT, or PORT on 127.0.0.1
+  replay FILE --as-server --http LISTEN    the same on HOST:PORT, or PORT on 127.0.0.1: Streamable HTTP, and HTTP+SSE
+                                           at /sse
   replay FILE --as-client SERVER           send a server what the recorded client has sent, and say where it answers
                                            otherwise; SERVER is a command in quotes, or a URL
 
 FILE is what the command check reads: a trace, a HAR, or JSON-RPC messages one a line.
 
 As server, a request is found by its method and its params; ids, progress tokens and session ids are the live client's.
-What was not recorded gets an error that names the nearest request that was. A client that speaks HTTP+SSE needs stdio.
+What was not recorded gets an error that names the nearest request that was.
 As client, ids, times, cursors and tokens do not count; they are the live server's.
 
 A trace has masks in place of secrets. As server they are sent as they are; as client a request with one is left out,
@@ -93,7 +94,7 @@ def _serve(book: Any, listen: str) -> None:
     site.open()
     try:
         with Termination(ended.set):
-            note("mcp_ref: replaying on %s ; Ctrl-C ends it" % site.url)
+            note("mcp_ref: replaying on %s , over HTTP+SSE on %s ; Ctrl-C ends it" % (site.url, site.sse_url))
             ended.wait()
     finally:
         site.close()
