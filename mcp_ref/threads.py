@@ -27,6 +27,7 @@ thread          what it does                                 blocks on; freed by
 ``expiry``      deletes tasks of a client that have expired  half a second; no such task being left, close
 ``extension``   an extension's work on an answer             the extension
 ``host``        a host's servers side by side; one was lost  the server; time
+``inspect``     opens a connection that a page wants        the server, the person; their answer, the end
 ``keepalive``   pings the peer                               the interval, the answer; close
 ``leases``      renews leases of tasks, ends expired ones    half a second; no task that runs or is waited for
 ``left-out``    logs how many records were left out          time

@@ -19,6 +19,7 @@
     python3 -m mcp_ref diff 2025-06-18 2025-11-25      what differs between two revisions
     python3 -m mcp_ref check FILE | -- CMD             judge a session, recorded or live, clause by clause
     python3 -m mcp_ref examine SERVER                  put a server through all revisions, and say what it breaks
+    python3 -m mcp_ref inspect SERVER                  a page in the browser: see the wire, call, answer; --config FILE
     python3 -m mcp_ref ladder FILE                     draw a recorded session, with what breaks a rule at its message
     python3 -m mcp_ref replay FILE --as-server         answer a client from a recording; --as-client: ask a server again
     python3 -m mcp_ref trace-diff A B                  what differs between two recordings, by meaning
@@ -74,6 +75,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "diff": (".learn.diff", "tell what differs between two revisions"),
     "check": (".judge.check", "judge a session, recorded or live: which clause was broken, by whom, where"),
     "examine": (".judge.examine", "put a server through every revision it speaks, and say which clauses it keeps"),
+    "inspect": (".inspecting.command", "use servers from a page in the browser, and see the wire while they are used"),
     "ladder": (".judge.ladder", "draw a recorded session, with what breaks a rule at its message"),
     "replay": (".judge.replay", "play a recording again: answer a client, or ask a server the same and compare"),
     "trace-diff": (".judge.replay", "tell what differs between two recordings, by meaning"),

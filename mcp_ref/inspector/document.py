@@ -13,20 +13,31 @@ from pkgutil import get_data
 from typing import Any, Dict
 
 
-SCRIPTS = ("json.js", "session.js", "ladder.js", "details.js", "page.js")
+SCRIPTS = ("json.js", "session.js", "ladder.js", "details.js", "page.js", "start.js")
 """The scripts, in the order in which they run."""
-_POLICY = ("default-src 'none'; script-src %s; style-src %s; img-src data:; connect-src 'none'; base-uri 'none'; "
+LIVE_SCRIPTS = ("json.js", "session.js", "ladder.js", "details.js", "page.js", "wire.js", "form.js", "panel.js",
+                "calls.js", "questions.js", "compare.js", "live.js", "start.js")
+"""The scripts of a page of a session that goes on; only that one can ask its server anything."""
+_POLICY = ("default-src 'none'; script-src %s; style-src %s; img-src data:; connect-src %s; base-uri 'none'; "
            "form-action 'none'")
+POLICY_OF_HEAD = "frame-ancestors 'none'"
+"""The part of the policy that a page cannot say of itself [CSP Level 3 §3.3 The meta element]: nobody may show it
+inside another page."""
 
 
 def page(document: Dict[str, Any]) -> str:
-    """Return the page of a session as text; ``document``: what `SessionRecord.document` returns."""
-    script = "\n".join(_asset(name) for name in SCRIPTS)
+    """Return the page of a session as text; ``document``: what `SessionRecord.document` returns.
+
+    With a member ``live``, the names of what its server does for it, it is the page of a session that goes on.
+    """
+    live = "live" in document
+    script = "\n".join(_asset(name) for name in (LIVE_SCRIPTS if live else SCRIPTS))
     style = _asset("page.css")
     # In a script element nothing is markup but "<" [HTML §4.12.1.3 Restrictions for contents of script elements].
     data = json.dumps(document).replace("<", "\\u003c")
     title = str(document["title"]).encode("utf-8", "replace").decode("utf-8")  # names of files may be no text
-    parts = {"title": escape(title), "policy": _POLICY % (_digest(script), _digest(style)),
+    parts = {"title": escape(title), "policy": _POLICY % (
+        _digest(script), _digest(style), "'self'" if live else "'none'"),
              "style": style, "data": data, "script": script}
     text = _asset("page.html")
     pieces = text.split("{{")

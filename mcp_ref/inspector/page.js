@@ -182,5 +182,3 @@ function several(count, name) {
 function at(id) {
   return document.getElementById(id);
 }
-
-const page = new Page(JSON.parse(at("record").textContent));

@@ -114,7 +114,8 @@ class SessionRecord:
         at = {id(remark): place for place, step in enumerate(steps) for remark in step.remarks}
         names = {"kinds": _Places(), "counted": _Places(), "revisions": _Places()}
         connections = list(self._connections)
-        rows = [self._row(step, names, connections, revision) for step, revision in zip(steps, self._in_force(steps))]
+        rows = [self._row(step, names, connections, revision)
+                for step, revision in zip(steps, _InForce().all(steps, self._said))]
         return {
             "form": FORM, "title": title, "recorder": self._header.get("recorder", ""),
             "started": self._header.get("started", ""), "recorded": list(self._header.get("recorded", ())),
@@ -132,7 +133,7 @@ class SessionRecord:
     def methods(self) -> Set[Tuple[str, str]]:
         """Return the revisions and methods that occur, for a glossary."""
         steps = [step for step in self._scribe.conversation().steps if isinstance(step, Step)]
-        return {(revision, step.counted) for step, revision in zip(steps, self._in_force(steps))
+        return {(revision, step.counted) for step, revision in zip(steps, _InForce().all(steps, self._said))
                 if revision and step.counted}
 
     def _row(self, step: Step, names: Dict[str, _Places], connections: List[str], revision: str) -> List[Any]:
@@ -142,18 +143,114 @@ class SessionRecord:
                 _SENSES.get(step.sense, 0), step.status, step.answers, names["revisions"].of(revision), about,
                 text]
 
-    def _in_force(self, steps: Iterable[Step]) -> List[str]:
-        """Return the revision of each step: the one that it names, that of its request, or that of its connection."""
-        found: List[str] = []
-        agreed: Dict[str, str] = {}
-        for step in steps:
+
+class _InForce:
+    """The revision of each step: the one that it names, that of its request, or that of its connection."""
+
+    def __init__(self) -> None:
+        self.found: List[str] = []
+        self._agreed: Dict[str, str] = {}
+
+    def take(self, place: int, step: Step, said: str) -> str:
+        """Return the revision of the step at a place, which names this one itself, or ""; again where it changed."""
+        del self.found[place:]
+        if said and step.counted == "initialize" and step.answers >= 0:
+            self._agreed[step.connection] = said
+        elif not said and step.answers >= 0:
+            said = self.found[step.answers]
+        self.found.append(said or self._agreed.get(step.connection, ""))
+        return self.found[-1]
+
+    def all(self, steps: Iterable[Step], said: Sequence[str]) -> List[str]:
+        """Return the revisions of all steps. ``said``: the revision that each message names."""
+        for place, step in enumerate(steps):
+            self.take(place, step, said[step.number - 1] if step.number else "")
+        return self.found
+
+
+class LiveRecord(SessionRecord):
+    """Makes the record of a session that goes on: what came since the last look, in time that grows with that alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names = {"kinds": _Places(), "counted": _Places(), "revisions": _Places()}
+        self._revisions = _InForce()
+        self._rows: List[List[Any]] = []
+        self._settled = 0
+        self._phases: List[Tuple[str, str, int]] = []
+        """Label, connection and first step of each phase."""
+        self._phase: Dict[str, str] = {}
+        self._at: Dict[int, int] = {}
+        """The step of each message."""
+        self._in_exchange: Dict[int, int] = {}
+        """The last step of each exchange."""
+        self.size = 0
+        """The characters of all messages."""
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        before = len(self._texts)
+        super().take(event)
+        self.size += sum(len(text) for text in self._texts[before:])
+        steps, settled = self._scribe.since(self._settled)
+        del self._rows[self._settled:]
+        names, connections = self._names, list(self._connections)
+        for place, step in enumerate(steps, self._settled):
             said = self._said[step.number - 1] if step.number else ""
-            if said and step.counted == "initialize" and step.answers >= 0:
-                agreed[step.connection] = said
-            elif not said and step.answers >= 0:
-                said = found[step.answers]
-            found.append(said or agreed.get(step.connection, ""))
-        return found
+            self._rows.append(self._row(step, names, connections, self._revisions.take(place, step, said)))
+            self._at[step.number] = self._in_exchange[step.exchange] = place
+            phase = self._scribe.phase(place)
+            if place < settled and self._phase.get(step.connection) != phase:
+                self._phase[step.connection] = phase
+                self._phases.append((phase, step.connection, place))
+        self._settled = settled
+
+    @property
+    def steps(self) -> int:
+        """The number of steps so far."""
+        return len(self._rows)
+
+    def news(self, cursor: Mapping[str, int], findings: Sequence[Finding], most: int, most_size: int
+             ) -> "Tuple[Dict[str, Any], Dict[str, int]]":
+        """Return what came since a cursor, with at most so many steps and characters, and the cursor behind it.
+
+        The members are those of `document`, each with what is new alone; ``from`` is the place of the first step, which
+        a later answer may have again. ``groups`` have their number before them, ``phases`` are label, connection and
+        first step. The cursor: ``steps``, ``groups``, ``phases``, ``findings``; 0 for each in the beginning.
+        """
+        start = min(cursor["steps"], len(self._rows))
+        end = self._end_of(start, most, most_size)
+        connections = list(self._connections)
+        grouped = list(self._scribe.grouped(cursor["groups"], start))
+        groups = [[number, group.kind, group.label, connections.index(group.connection), list(group.steps)]
+                  for number, group in grouped]
+        known = 1 + max((number for number, _ in grouped), default=-1)
+        numbers = sorted({row[5] for row in self._rows[start:end]} & set(self._exchanges))
+        shown = [finding for finding in findings[cursor["findings"]:]] if end == len(self._rows) else []
+        phases = self._phases[cursor["phases"]:]
+        news = {
+            "from": start, "steps": self._rows[start:end], "groups": groups,
+            "phases": [[label, connections.index(name), place] for label, name, place in phases],
+            "exchanges": {str(number): self._exchanges[number] for number in numbers},
+            "connections": [[name, transport] for name, transport in self._connections.items()],
+            **{name: places.names for name, places in self._names.items()},
+            "findings": _findings(shown, [self._place_of(each) for each in shown], findings),
+        }
+        return news, {"steps": min(end, self._settled), "groups": max(cursor["groups"], known),
+                      "phases": cursor["phases"] + len(phases), "findings": cursor["findings"] + len(shown)}
+
+    def _end_of(self, start: int, most: int, most_size: int) -> int:
+        end, size = start, 0
+        while end < len(self._rows) and end - start < most and (size < most_size or end == start):
+            size += len(self._rows[end][-1])
+            end += 1
+        return end
+
+    def _place_of(self, finding: Finding) -> int:
+        """Return the step of a finding: its message, or the last one of its exchange so far; -1 for none."""
+        if finding.number:
+            return self._at.get(finding.number, -1)
+        return self._in_exchange.get(finding.exchange, -1) if finding.exchange else -1
 
 
 def _as_text(message: Any) -> str:
@@ -190,8 +287,9 @@ def _remark(finding: Finding) -> Remark:
                   finding.connection, finding.time)
 
 
-def _findings(findings: Sequence[Finding], at: Sequence[int]) -> List[Dict[str, Any]]:
-    places = {id(finding): place for place, finding in enumerate(findings)}
+def _findings(findings: Sequence[Finding], at: Sequence[int], among: Sequence[Finding] = ()) -> List[Dict[str, Any]]:
+    """Return findings as the page reads them; causes are places ``among`` all, by default these."""
+    places = {id(finding): place for place, finding in enumerate(among or findings)}
     return [{
         "step": step, "verdict": each.verdict, "rule": each.rule.id, "text": each.rule.text, "party": each.party,
         "evidence": each.evidence, "where": each.where, "key": each.key, "page": each.clause.page,

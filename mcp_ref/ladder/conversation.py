@@ -16,6 +16,7 @@ step are one line of ASCII, whatever a peer has sent; each form of drawing escap
 time grow with the number of events, not faster.
 """
 
+from bisect import bisect_left
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from ..jsontext import dumps
@@ -199,6 +200,22 @@ class Scribe:
         groups = [Group(kind, label, connection, tuple(steps)) for kind, label, connection, steps in self._groups]
         steps, astray = _with_remarks(self._with_fates(), remarks)
         return Conversation(tuple(lanes), tuple(steps), (*self._grouped_by_phase(), *groups), tuple(astray))
+
+    def since(self, place: int) -> Tuple[List[Step], int]:
+        """Return the steps from a place on, and the place from which a step may still become another one."""
+        return self._steps[place:], len(self._steps) - (self._head is not None)
+
+    def phase(self, place: int) -> str:
+        """Return the phase of a step."""
+        return self._phases[place]
+
+    def grouped(self, known: int, place: int) -> Iterator[Tuple[int, Group]]:
+        """Yield the groups of steps with their numbers: of the first ``known`` only steps from a place on, if any."""
+        for number, (kind, label, connection, steps) in enumerate(self._groups):
+            if number >= known:
+                yield number, Group(kind, label, connection, tuple(steps))
+            elif steps[-1] >= place:
+                yield number, Group(kind, label, connection, tuple(steps[bisect_left(steps, place):]))
 
     def _with_fates(self) -> List[Step]:
         """Return the steps; requests without a response say so."""

@@ -76,6 +76,11 @@ class Tap(Forwarding):
         if hasattr(transport, "on_process"):
             self._hear_process(transport)
 
+    @property
+    def connection_name(self) -> str:
+        """The name of the connection in the trace."""
+        return self._connection
+
     def _found(self, name: str, text: str, error: Optional[BaseException]) -> None:
         """Tell the trace what the connection has counted, as a finding about the side that has caused it."""
         if error is not None:

@@ -39,8 +39,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = __doc__
 
 
-def _limits(options: Any) -> Limits:
-    seconds = options.timeout
+def limits_of(seconds: float) -> Limits:
+    """Return the limits for a server that has so many seconds for the handshake. Raises `UsageError`."""
     if not seconds > 0:
         raise UsageError("--timeout must be more than 0 seconds")
     return replace(
@@ -180,14 +180,21 @@ STAGES: Tuple[Stage, ...] = (
 
 
 def _doctor(options: Any) -> int:
+    report = examined(options, limits_of(options.timeout), (lambda text: None) if options.json else say)
+    if options.json:
+        say_json(report)
+    return DONE if report["healthy"] else FAILED
+
+
+def examined(options: Any, limits: Limits, tell: Callable[[str], None]) -> Dict[str, Any]:
+    """Examine the server of `target_options`; tell of the steps, and return the report of ``--json``."""
     def trace(take: Any) -> Any:
         return trace_to(options.trace, take)
 
-    limits = take_entry(options, _limits(options))
+    limits = take_entry(options, limits)
     patient = Patient(options.server, target_arguments(options), options.revision or options.era, limits, trace)
     _learn(patient)
     report: Dict[str, Any] = {"healthy": True, "steps": []}
-    tell: Callable[[str], None] = (lambda text: None) if options.json else say
     try:
         healthy = all(_take(patient, stage, report["steps"], tell) for stage in STAGES if patient.kind in stage.kinds)
         if healthy:
@@ -205,9 +212,7 @@ def _doctor(options: Any) -> int:
         if hasattr(patient, "client"):
             patient.client.close()
         patient.trace.close()
-    if options.json:
-        say_json(report)
-    return DONE if report["healthy"] else FAILED
+    return report
 
 
 def _learn(patient: Patient) -> None:

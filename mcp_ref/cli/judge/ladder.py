@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from typing import Any
+from typing import Any, Dict, Tuple
 
 from ...checker import Checker
 from ...ladder.conversation import NOTE, Scribe, Step
@@ -59,27 +59,36 @@ def _ladder(options: Any) -> int:
 
 def _page(options: Any) -> int:
     """Write the page of a session."""
-    from ...inspector import SessionRecord, page
-    from ..learn.glossary import glossary
+    from ...inspector import page
 
     if options.mermaid or options.first is not None or options.last is not None:
         raise UsageError("--html shows the whole session: leave out --mermaid, --from and --to")
+    document, checker, broke_off = document_of(options.file)
+    write_file(options.html, page(document))
+    note("%s: %d messages, %d findings%s" % (
+        options.html, checker.messages, sum(each.cause is None for each in checker.findings),
+        broke_off and "; " + broke_off))
+    return DONE
+
+
+def document_of(file: str) -> Tuple[Dict[str, Any], Checker, str]:
+    """Return a recorded session as a page reads it, its judge, and a note if the recording broke off. Raises
+    `UsageError`."""
+    from ...inspector import SessionRecord
+    from ..learn.glossary import glossary
+
     checker, record = Checker(), SessionRecord()
 
     def take(event: Event, line: int) -> None:
         checker.feed(event, line)
         record.take(event)
 
-    broke_off = judge_file(options.file, take, "drawn")
+    broke_off = judge_file(file, take, "drawn")
     checker.finish()
     if not checker.messages:
-        raise UsageError("%s has no messages: there is nothing to draw" % options.file)
-    title = "Session" if options.file == "-" else os.path.basename(options.file)  # the page is passed on
-    write_file(options.html, page(record.document(title, checker.findings, glossary(record.methods()))))
-    note("%s: %d messages, %d findings%s" % (
-        options.html, checker.messages, sum(each.cause is None for each in checker.findings),
-        broke_off and "; " + broke_off))
-    return DONE
+        raise UsageError("%s has no messages: there is nothing to draw" % file)
+    title = "Session" if file == "-" else os.path.basename(file)  # the page is passed on
+    return record.document(title, checker.findings, glossary(record.methods())), checker, broke_off
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
