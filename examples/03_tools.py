@@ -1,6 +1,12 @@
 """Tools: a function becomes a tool, its signature the schema, its result content.
 
-The client and the server run in one process here, joined by a pair of queues; the wire between them is printed.
+A tool has a name, a description for the model, and a JSON Schema of its arguments [2025-11-25 server/tools §Data Types
+> Tool]. Here the signature of the function is the schema, its docstring the description, and what it returns is both
+text and structured content [2025-11-25 server/tools §Structured Content].
+
+There are two ways to fail. What the model can mend, a division by zero or a wrong argument, is a result with `isError`;
+what it cannot, a tool that is not there, is an error of the protocol [2025-11-25 server/tools §Error Handling]. The
+client and the server run in one process, joined by a pair of queues; the wire between them is printed.
 """
 import pathlib
 import sys
@@ -8,9 +14,10 @@ from dataclasses import dataclass
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Server, ToolError, connect  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import to_text  # noqa: E402
 
 server = Server("demo", version="1.0")
 
@@ -46,7 +53,7 @@ def main() -> None:
     """Call them, well and badly."""
     near, far = pair()
     server.connect(far)
-    with connect(near, trace=to_text(sys.stdout)) as client:
+    with Session() as session, connect(near, trace=session) as client:
         half = client.call_tool("middle", {"a": {"x": 0, "y": 0}, "b": {"x": 4, "y": 2}})
         failed = client.call_tool("divide", {"a": 1, "b": 0})
         refused = client.call_tool("divide", {"a": "one", "b": 2})

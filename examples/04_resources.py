@@ -1,14 +1,23 @@
-"""Resources: what an application may read, by URI; one at a time, by a template, or a whole folder.
+"""Resources: data that an application may read, by URI; one at a time, by a template, or a whole folder.
+
+Tools are for the model to call, and resources for the application to read [2025-11-25 server/resources §User
+Interaction Model]. A resource is listed with its URI; a template stands for all URIs of a form [2025-11-25
+server/resources §Resource Templates]. Each of the contents names its URI, because one read may bring several
+[2025-11-25 server/resources §Reading Resources].
+
+Reading goes wrong where a path leads out of the folder. The server refuses that, whatever the URI looks like
+[2025-11-25 server/resources §Security Considerations].
 """
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Server, connect  # noqa: E402
 from mcp_ref.errors import PeerError  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import to_text  # noqa: E402
 
 server = Server("demo", version="1.0")
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -31,7 +40,7 @@ def main() -> None:
     """List and read, and try to get out of the folder."""
     near, far = pair()
     server.connect(far)
-    with connect(near, trace=to_text(sys.stdout)) as client:
+    with Session() as session, connect(near, trace=session) as client:
         uris = [resource.uri for resource in client.resources()]
         settings = client.read_resource("config://app")
         ada = client.read_resource("user://ada/age")

@@ -1,13 +1,21 @@
 """Prompts, and completion of their arguments while the user is typing.
+
+A prompt is a template of messages that the user chooses, as a command for example [2025-11-25 server/prompts §User
+Interaction Model]. Its arguments are strings; those that are required have to be there.
+
+While the user types, the client may ask what an argument could become [2025-11-25 server/utilities/completion
+§Requesting Completions]. What was chosen before goes along as context, so that the second city is another one than the
+first. A completion has a hundred values at most.
 """
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Server, connect  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import to_text  # noqa: E402
 
 server = Server("demo", version="1.0")
 CITIES = ("Berlin", "Bern", "Lima", "Lisbon")
@@ -35,7 +43,7 @@ def main() -> None:
     """Complete both arguments, then get the prompt."""
     near, far = pair()
     server.connect(far)
-    with connect(near, trace=to_text(sys.stdout)) as client:
+    with Session() as session, connect(near, trace=session) as client:
         start = client.complete("travel", "start", "Ber").completion.values
         goal = client.complete("travel", "goal", "Ber", {"start": "Bern"}).completion.values
         prompt = client.get_prompt("travel", {"start": "Bern", "goal": "Lima"})

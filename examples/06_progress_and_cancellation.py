@@ -1,4 +1,11 @@
 """A tool that takes its time: it reports progress, and stops when the client gives it up.
+
+The requester puts a token into `_meta`, and the one who works sends notifications with that token, whose progress rises
+[2025-11-25 basic/utilities/progress §Progress Flow]. They end with the response.
+
+Whoever has sent a request may cancel it by a notification. No response comes any more, and one that was on its way is
+passed over [2025-11-25 basic/utilities/cancellation §Behavior Requirements]. A tool asks its context if it is still
+wanted, and a wait on `ctx.cancelled` ends at once.
 """
 import pathlib
 import sys
@@ -6,9 +13,10 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Context, Server, connect  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import to_text  # noqa: E402
 
 server = Server("demo", version="1.0")
 started, stopped = threading.Event(), threading.Event()
@@ -37,7 +45,7 @@ def main() -> None:
     seen = []
     near, far = pair()
     server.connect(far)
-    with connect(near, trace=to_text(sys.stdout)) as client:
+    with Session() as session, connect(near, trace=session) as client:
         client.call_tool("count", {"to": 3}, progress=lambda value, total, message: seen.append((value, message)))
         future = client.submit_tool("wait")  # a concurrent.futures.Future
         started.wait(20)

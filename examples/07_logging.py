@@ -1,4 +1,12 @@
 """Log messages: from a tool, from the whole server, and from Python's own `logging`, with secrets masked.
+
+A server that logs to its client declares the capability, and the client says from which level on it wants to hear
+[2025-11-25 server/utilities/logging §Setting Log Level]. The eight levels are those of syslog [2025-11-25
+server/utilities/logging §Log Levels].
+
+The data may be any JSON value, and no credentials: a password in a message is masked before it leaves the process
+[2025-11-25 server/utilities/logging §Security]. In 2026-07-28 a server logs for the request on which it works, at the
+level that this request names [2026-07-28 server/utilities/logging §Log Levels].
 """
 import logging
 import pathlib
@@ -7,9 +15,10 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Context, Server, connect  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import to_text  # noqa: E402
 
 server = Server("demo", version="1.0")
 
@@ -37,7 +46,7 @@ def main() -> None:
     near, far = pair()
     server.connect(far)
     # In a session; without one a server logs for the request it works on, and has nothing to say beside.
-    with connect(near, trace=to_text(sys.stdout), on_log=on_log, era="legacy") as client:
+    with Session() as session, connect(near, trace=session, on_log=on_log, era="legacy") as client:
         client.set_log_level("warning")
         client.call_tool("work")
         server.log("alert", "the whole server has something to say")

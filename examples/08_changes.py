@@ -1,4 +1,12 @@
-"""What changes while a client is connected: lists, and resources it has subscribed to.
+"""Changes while a client is connected: lists, and resources it has subscribed to.
+
+In 2026-07-28 a client opens a subscription, says which news it wants, and gets these, each with the id of the
+subscription [2026-07-28 basic/patterns/subscriptions §Opening a Stream]. The first message about it is an
+acknowledgement [2026-07-28 basic/patterns/subscriptions §Acknowledgment].
+
+In earlier revisions the news of lists came by themselves, and each resource was subscribed to by a request [2025-11-25
+server/resources §Subscriptions]. A notification says that something has changed, not what it is now: the client asks
+again.
 """
 import pathlib
 import sys
@@ -6,9 +14,10 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Server, connect  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import to_text  # noqa: E402
 
 server = Server("demo", version="1.0")
 weather = {"Bern": "rain"}
@@ -34,7 +43,7 @@ def main() -> None:
     updated = threading.Event()
     near, far = pair()
     server.connect(far)
-    with connect(near, trace=to_text(sys.stdout)) as client:
+    with Session() as session, connect(near, trace=session) as client:
         before = [tool.name for tool in client.tools()]
         client.subscribe_resource("weather://bern", lambda uri: updated.set())
         client.call_tool("clear_up")

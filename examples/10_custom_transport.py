@@ -1,6 +1,11 @@
 """A transport of your own: messages with their length in front, over any stream socket.
 
-Subclass `Transport` and fill in `read`, `write` and `close`. The contract test of this project
+The protocol asks little of a transport: messages go both ways, whole, as JSON-RPC in UTF-8 [2025-11-25 basic/transports
+§Custom Transports]. Lines do it on a pipe; here four bytes of length do. Subclass `Transport` and fill in `read`,
+`write` and `close`.
+
+What a transport has to get right is the end: a `close` from another thread frees whoever is inside `read` or `write`,
+and a message that is too long is skipped, not kept. The contract test of this project
 (tests/transports/test_contract.py) runs over this very class, in both directions.
 """
 import pathlib
@@ -12,7 +17,9 @@ from typing import List, Optional, Sequence
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
-from mcp_ref import Client, Server  # noqa: E402
+from course import Session  # noqa: E402
+
+from mcp_ref import Server, connect  # noqa: E402
 from mcp_ref.errors import ConnectionLost, Rejected  # noqa: E402
 from mcp_ref.limits import DEFAULT, Limits  # noqa: E402
 from mcp_ref.transports.base import Received, Transport  # noqa: E402
@@ -69,11 +76,8 @@ def main() -> None:
 
     ours, theirs = socket.socketpair()
     connection = server.connect(LengthPrefixed(theirs))
-    client = Client()
-    client.open(LengthPrefixed(ours))
-    result = client.call_tool("shout", {"text": "any stream will do"})
-    print(result)
-    client.close()
+    with Session() as session, connect(LengthPrefixed(ours), trace=session) as client:
+        result = client.call_tool("shout", {"text": "any stream will do"})
     if "ANY STREAM WILL DO" not in str(result) or not connection.wait_closed(5):
         raise SystemExit("that was not loud enough")
 

@@ -1,4 +1,13 @@
 """Elicitation: a tool asks the user something while it runs, by a form or by a link.
+
+A form has flat fields, so that every client can draw it [2025-11-25 client/elicitation §Requested Schema]. The user
+accepts, declines or cancels, and these are three things [2025-11-25 client/elicitation §Response Actions]. Secrets are
+never asked for by a form: for these there are links, which lead to a page of the server that the client does not see
+[2025-11-25 client/elicitation §URL Mode Elicitation Requests].
+
+In 2026-07-28, as here, the question is a result of the call, and the client calls again with the answer [2026-07-28
+basic/patterns/mrtr §Basic Workflow]. The tool is written once: its function runs again, and answers that are there
+return at once.
 """
 import pathlib
 import sys
@@ -7,10 +16,11 @@ from typing import Any, Literal
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Context, Server, connect  # noqa: E402
 from mcp_ref.client.elicitation import Elicitation  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import to_text  # noqa: E402
 
 server = Server("demo", version="1.0")
 
@@ -48,7 +58,8 @@ def main() -> None:
     """Order one."""
     near, far = pair()
     server.connect(far)
-    with connect(near, trace=to_text(sys.stdout), elicitation=Elicitation(form=fill_in, url=follow)) as client:
+    user = Elicitation(form=fill_in, url=follow)
+    with Session() as session, connect(near, trace=session, elicitation=user) as client:
         said = client.call_tool("order").text
     if said != "1 funghi, payment: accept":
         raise SystemExit("wrong order: %s" % said)

@@ -1,4 +1,11 @@
 """Sampling: a tool lets the client's model think, and the user has the last word.
+
+The server has no key of a model and needs none: it asks the client for a sample [2025-11-25 client/sampling §Creating
+Messages]. It may say what kind of model it would like; the client chooses [2025-11-25 client/sampling §Model
+Preferences].
+
+The user sees the request before the model does, and the answer before the server does [2025-11-25 client/sampling §User
+Interaction Model]. One that the user refuses is answered by an error [2025-11-25 client/sampling §Error Handling].
 """
 import pathlib
 import sys
@@ -6,12 +13,13 @@ from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Context, Server, connect  # noqa: E402
 from mcp_ref.client.sampling import Sampling  # noqa: E402
 from mcp_ref.errors import PeerError  # noqa: E402
 from mcp_ref.messages.sampling import CreateMessageRequestParams  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import to_text  # noqa: E402
 
 server = Server("demo", version="1.0")
 
@@ -42,7 +50,7 @@ def main() -> None:
     server.connect(far)
     sampling = Sampling(model, model="small-model-1", approve_request=approve)
     # In a session; without one a server hears answers only, so the no of a user ends the call on this side.
-    with connect(near, trace=to_text(sys.stdout), sampling=sampling, era="legacy") as client:
+    with Session() as session, connect(near, trace=session, sampling=sampling, era="legacy") as client:
         first = client.call_tool("summarize", {"text": "a long story"}).text
         second = client.call_tool("summarize", {"text": "a secret"}).text
     if first != "in short: long story" or second != "the user said no (-1)":

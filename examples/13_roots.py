@@ -1,4 +1,11 @@
 """Roots: the client says where a server may work, and tells when that changes.
+
+A root is a URI with the scheme `file`, and perhaps a name [2025-11-25 client/roots §Root]. The server asks for the list
+when it needs it; a client that has declared `listChanged` tells it of changes [2025-11-25 client/roots §Root List
+Changes].
+
+Roots are a hint, and no fence: a server that keeps to them checks each path, also one with `..` in it [2025-11-25
+client/roots §Security Considerations]. `Roots.contains` does that.
 """
 import pathlib
 import sys
@@ -7,10 +14,11 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Context, Server, connect  # noqa: E402
 from mcp_ref.client.roots import Roots  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import to_text  # noqa: E402
 
 changed = threading.Event()
 server = Server("demo", version="1.0", on_roots_changed=lambda connection: changed.set())
@@ -29,7 +37,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         roots = Roots([one])
         # In a session; without one a server asks for the roots of each request, and is not told of changes.
-        with connect(near, trace=to_text(sys.stdout), roots=roots, era="legacy") as client:
+        with Session() as session, connect(near, trace=session, roots=roots, era="legacy") as client:
             before = client.call_tool("where").text
             roots.set([two])
             if not changed.wait(20):

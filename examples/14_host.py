@@ -1,10 +1,20 @@
-"""A host: several servers under names of its own, the user's consent, and a record of what happened."""
+"""A host: several servers under names of its own, the user's consent, and a record of what happened.
+
+A host is the application, such as an editor or a chat. It has one client for each server, decides what a server may see
+and do, and keeps servers apart from each other [2025-11-25 architecture/index §Host]. Two servers may have tools of the
+same name, so the host puts the name of the server in front.
+
+Before a tool is called the user is asked, and sees the arguments [2025-11-25 server/tools §User Interaction Model]. The
+record has who called what, when and with what outcome; arguments stand in it as digests.
+"""
 import io
 import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
+
+from course import Session  # noqa: E402
 
 from mcp_ref import Host  # noqa: E402
 from mcp_ref.host import Denied, Policy, ToolCall  # noqa: E402
@@ -21,8 +31,9 @@ def ask(call: ToolCall) -> bool:
 def main() -> None:
     """Two servers that offer the same tools."""
     record = io.StringIO()
-    with Host("example", policy=Policy(tool_call=ask), audit=record) as host:
-        host.connect_all({"left": ECHO, "right": ECHO})
+    with Session() as session, Host("example", policy=Policy(tool_call=ask), audit=record) as host:
+        for name in ("left", "right"):
+            host.connect(name, ECHO, trace=session)
         names = [tool.qualified for tool in host.tools()]
         said = host.call_tool("left__echo", {"text": "hello"}).text
         added = host.call_tool("right__add", {"a": 1, "b": 2}).structured_content

@@ -1,7 +1,12 @@
 """One tool, five revisions: it asks the user, then the model, then for the roots, and is written once.
 
 In a session the server asks while the tool waits. Without one the tool ends at each question, the client is asked by
-the result, and the tool runs again when it comes back with the answer. The ladders show both.
+the result, and the tool runs again when it comes back with the answer [2026-07-28 basic/patterns/mrtr §Basic Workflow].
+The two oldest revisions have no questions to the user; the tool does without.
+
+A session begins with a handshake [2025-11-25 basic/lifecycle §Initialization]; in 2026-07-28 each request says for
+itself which revision it is of and what its client can do [2026-07-28 basic/index §Statelessness]. The ladders show the
+same conversation five times, side by side.
 """
 import pathlib
 import sys
@@ -9,12 +14,13 @@ from typing import Any, Dict, List, Tuple
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import REVISIONS, Context, Server, connect  # noqa: E402
 from mcp_ref.client.sampling import Sampling  # noqa: E402
 from mcp_ref.errors import CapabilityMissing  # noqa: E402
 from mcp_ref.ladder import Rung, beside, rungs  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import Event, Trace  # noqa: E402
 
 server = Server("demo", version="1.0")
 
@@ -43,12 +49,13 @@ def invent(params: Any, context: Any) -> str:
 
 def conversation(revision: str) -> Tuple[str, List[Rung]]:
     """Deploy by one revision: what the tool said, and the ladder."""
-    seen: List[Event] = []
     near, far = pair()
     server.connect(far)
-    with connect(near, trace=Trace(seen.append), era=revision, elicitation=pick,
-                 sampling=Sampling(invent, model="m"), roots=["file:///srv/shop"]) as client:
-        return client.call_tool("deploy", {"service": "shop"}).text, rungs(seen)
+    with Session(revision, quiet=True) as session:
+        with connect(near, trace=session, era=revision, elicitation=pick, sampling=Sampling(invent, model="m"),
+                     roots=["file:///srv/shop"]) as client:
+            said = client.call_tool("deploy", {"service": "shop"}).text
+    return said, rungs(session.events)
 
 
 def main() -> None:

@@ -1,4 +1,14 @@
-"""A server behind OAuth, and a client that is sent away, asks its user and comes back with a token; all on loopback."""
+"""A server behind OAuth, and a client that is sent away, asks its user and comes back with a token.
+
+Follow the ladder. The first request is refused, and the challenge says where the metadata of the server is [2025-11-25
+basic/authorization §Protected Resource Metadata Discovery Requirements]. It names the authorization server, whose
+metadata has all further addresses [2025-11-25 basic/authorization §Authorization Server Metadata Discovery]. The client
+registers, sends its user to the authorization server with a challenge of PKCE, gets a code back, and trades it for a
+token, which is for this one server [2025-11-25 basic/authorization §Resource Parameter Implementation].
+
+A second tool needs more than the token allows. The server says by 403 which scopes are missing, and the client asks its
+user once more [2025-11-25 basic/authorization §Step-Up Authorization Flow]. All of it runs on loopback.
+"""
 import pathlib
 import secrets
 import socket
@@ -11,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from authorization_server import AuthorizationServer  # noqa: E402
+from course import Session  # noqa: E402
 
 from mcp_ref import Context, Server, connect  # noqa: E402
 from mcp_ref.auth import JwtVerifier, OAuth, ResourceServer  # noqa: E402
@@ -62,7 +73,8 @@ def main() -> None:
     url = "http://127.0.0.1:%d/mcp" % place.getsockname()[1]
     with AuthorizationServer(secret) as issuing:
         with protected(issuing.issuer, secret, url).listen(url, fds=[place.detach()]):
-            with connect(url, auth=OAuth(client_name="Example", authorize=browse)) as client:
+            auth = OAuth(client_name="Example", authorize=browse)
+            with Session() as session, connect(url, auth=auth, trace=session) as client:
                 before = client.call_tool("read").text
                 print("read            %s" % before)
                 print("write           %s" % client.call_tool("write", {"note": "call mum"}).text)  # asks once more

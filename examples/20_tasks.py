@@ -1,8 +1,12 @@
 """A tool that runs as a task: begun, asked about, answered, fetched; in both generations of tasks, side by side.
 
-In 2025-11-25 the client asks for a task, and the server's question is a request of its own. In 2026-07-28 the server
-answers the call by a task, and its question is part of what the client sees when it looks. The tool and the client are
-written once.
+In 2025-11-25 the client asks for a task, and the server's question is a request of its own [2025-11-25
+basic/utilities/tasks §Creating Tasks]. In 2026-07-28 tasks are an extension: the server answers the call by a task, and
+its question is part of what the client sees when it looks [2026-07-28 extensions/tasks/tasks].
+
+A task begins as working, may want input, and ends as completed, failed or cancelled, for good [2025-11-25
+basic/utilities/tasks §Task Status Lifecycle]. The client polls no faster than the task suggests. The tool and the
+client are written once.
 """
 import pathlib
 import sys
@@ -10,11 +14,12 @@ from typing import Any, Dict, List, Tuple
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
+from course import Session  # noqa: E402
+
 from mcp_ref import Context, Server, connect  # noqa: E402
 from mcp_ref.ladder import Rung, beside, rungs  # noqa: E402
 from mcp_ref.server import Tasks  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
-from mcp_ref.wiretrace import Event, Trace  # noqa: E402
 
 server = Server("studio", version="1.0", tasks=Tasks(ttl=600, poll=0.2))  # seconds: kept so long, looked at so often
 drawn: List[str] = []
@@ -42,16 +47,16 @@ def choose(params: Any, context: Any) -> Dict[str, str]:
 
 def conversation(revision: str) -> Tuple[str, List[Rung]]:
     """Run the tool as a task by one revision: what it said, and the ladder."""
-    seen: List[Event] = []
     near, far = pair()
     server.connect(far)
-    with connect(near, trace=Trace(seen.append), era=revision, elicitation=choose) as client:
+    session = Session(revision, quiet=True)
+    with session, connect(near, trace=session, era=revision, elicitation=choose) as client:
         task = client.start_tool("render", {"scene": "sea"})
         before = task.status  # a program may end here, and take the task up again by client.task(task.id)
         said = task.result(timeout=10).text
         if (before, task.status) != ("working", "completed"):
             raise SystemExit("a task was %s, and then %s" % (before, task.status))
-        return said, rungs(seen)
+    return said, rungs(session.events)
 
 
 def main() -> None:

@@ -1,13 +1,19 @@
 """Skills: folders of instructions that a server ships, and that a host loads when the user allows it.
 
+A skill is a folder with a `SKILL.md`, whose front matter has a name and a description; it is read by the methods of
+resources [2026-07-28 extensions/skills/skills]. A model first sees the descriptions alone, and gets the rest when it
+needs it.
+
 What a host reads is verified by size and digest, and an approval is for these files: when one changes, the user is
-asked again.
+asked again. Front matter is read in a small part of YAML, without aliases and tags.
 """
 import pathlib
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
+
+from course import Session  # noqa: E402
 
 from mcp_ref import Host, Server  # noqa: E402
 from mcp_ref.client import UnverifiedSkill  # noqa: E402
@@ -43,8 +49,8 @@ def main() -> None:
         fields.write_text("name, date\n", encoding="utf-8")
         server = Server("papers")
         server.skills(place)
-        with Host(policy=Policy(skill_load=AskOnce(ask))) as host:
-            host.connect("office", server)
+        with Session() as session, Host(policy=Policy(skill_load=AskOnce(ask))) as host:
+            host.connect("office", server, trace=session)
             print([(skill.server, skill.uri) for skill in host.skills()])
             loaded = host.load_skill("office", URI)
             print(loaded.for_model().splitlines()[0])

@@ -1,7 +1,10 @@
 """An app: a page that a host shows with the result of a tool, and that calls a tool of its own.
 
+The page is a resource, and a tool names it in its `_meta`; a host that shows pages says so by an extension [2026-07-28
+extensions/apps/apps]. It runs the page in a sandbox, without the rights of the host.
+
 The page needs no library: it talks to the host by messages, and its first is `ui/initialize`. A host without apps gets
-the same tools, as text.
+the same tools, as text. The tool that the button calls is for the page alone, and the model does not see it.
 """
 import pathlib
 import re
@@ -9,6 +12,8 @@ import sys
 from typing import Any, Dict
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
+
+from course import Session  # noqa: E402
 
 from mcp_ref import Client, Server, connect  # noqa: E402
 from mcp_ref.client import Extension  # noqa: E402
@@ -114,7 +119,8 @@ def main() -> None:
     for revision in ("2025-11-25", "2026-07-28"):
         for kind, extensions, tools in (("with", [ShowsApps()], ["weather", "measure"]), ("without", [], ["weather"])):
             print("%s, a host %s apps" % (revision, kind))
-            with connect(server, extensions=extensions, revisions=[revision]) as client:
+            session = Session("%s-%s" % (revision, kind), quiet=revision != "2026-07-28" or kind != "with")
+            with session, connect(server, extensions=extensions, revisions=[revision], trace=session) as client:
                 look(client)
                 if [tool.name for tool in client.tools()] != tools:
                     raise SystemExit("a host %s apps has other tools" % kind)

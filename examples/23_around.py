@@ -2,6 +2,9 @@
 
 A hook gets the method, its params, who asks, and a function that goes on. The first one that was registered is the
 outermost: here the log sees also what the quota refuses and what comes from the cache.
+
+A hook refuses by raising an error with a code. The codes from -32768 to -32000 belong to JSON-RPC and to the protocol;
+all other integers are for applications [2026-07-28 basic/index §Error Codes].
 """
 import collections
 import json
@@ -12,6 +15,8 @@ import time
 from typing import Any, Callable, Counter, Dict, List
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
+
+from course import Session  # noqa: E402
 
 from mcp_ref import Server, connect  # noqa: E402
 from mcp_ref.errors import PeerError  # noqa: E402
@@ -69,7 +74,7 @@ def cached(method: str, params: Dict[str, Any], principal: Any, proceed: Callabl
 def main() -> None:
     """Call the tool more often than the quota allows."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stdout, format="%(message)s")
-    with connect(server) as client:
+    with Session() as session, connect(server, trace=session) as client:
         for city in ("Oslo", "Lima", "Oslo"):
             print(city, client.call_tool("population", {"city": city}).text)
         try:

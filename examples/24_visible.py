@@ -2,12 +2,18 @@
 
 Two people use the server with tokens of their own. For ada, who is an administrator, there is a tool that bob cannot
 list, call or complete: to him it is a tool that is not there. The address /mcp?group=reports has more tools than /mcp.
+
+A list may depend on who asks. It does not depend on the connection, and when it changes those are told who have asked
+for such news [2026-07-28 server/tools §List Changed Notification]. What is hidden by a choice of the client is out of
+the way, not protected.
 """
 import pathlib
 import sys
 from typing import Any, List, Set
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
+
+from course import Session  # noqa: E402
 
 from mcp_ref import Server, connect  # noqa: E402
 from mcp_ref.client import Client  # noqa: E402
@@ -57,10 +63,10 @@ def main() -> None:
     def authenticate(headers: Any) -> Any:
         return TOKENS.get((headers.get("authorization") or "").partition(" ")[2])
 
-    with server.listen("http://127.0.0.1:0/mcp", authenticate=authenticate) as listener:
-        with connect(listener.address, token="token-of-ada") as ada, \
-                connect(listener.address, token="token-of-bob") as bob, \
-                connect(listener.address + "?group=reports", token="token-of-bob") as reports:
+    with server.listen("http://127.0.0.1:0/mcp", authenticate=authenticate) as listener, Session() as session:
+        with connect(listener.address, token="token-of-ada", trace=session) as ada, \
+                connect(listener.address, token="token-of-bob", trace=session) as bob, \
+                connect(listener.address + "?group=reports", token="token-of-bob", trace=session) as reports:
             print("ada sees", names(ada))
             print("bob sees", names(bob))
             print("bob sees", names(reports), "at ?group=reports")
