@@ -61,9 +61,13 @@ missing     ``rows``: of ``what``, ``why``, ``since`` (null: no revision asks fo
 
 Where another word answers than the one that was asked for (a synonym, the only name that has these words), ``asked`` is
 that one.
+
+``--html OUT`` writes a page for each method, type, code, feature, requirement and rule of the checker below a folder,
+with an index; see `webpages`.
 """
 
 import argparse
+import os
 import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -109,6 +113,8 @@ KINDS: Tuple[Kind, ...] = (
 
 def _explain(options: Any) -> int:
     among = REVISIONS if options.revision is None else (revision(options.revision),)
+    if options.html is not None:
+        return _html(options)
     if options.list:
         return _list(options, among)
     if options.readings or options.missing:
@@ -212,6 +218,20 @@ def _list(options: Any, among: Sequence[Revision]) -> int:
     return DONE
 
 
+def _html(options: Any) -> int:
+    """Write the pages for browsers."""
+    from . import webpages  # late: it loads the rules of the checker
+
+    if options.name is not None or options.revision is not None or options.readings or options.missing or options.list:
+        raise UsageError("--html writes all pages with all revisions: give it a folder and nothing else")
+    number = webpages.write_pages(options.html)
+    if options.json:
+        say_json({"folder": options.html, "pages": number})
+    else:
+        say("%d pages; open %s" % (number, os.path.join(options.html, "index.html")))
+    return DONE
+
+
 _EXAMPLES = """examples:
   explain tools/call                       a method: a paragraph, an example message, params and result by revision
   explain Tool --revision 2024-11-05       a type, as one revision has it
@@ -223,6 +243,7 @@ _EXAMPLES = """examples:
   explain "progress token"                 the names that have these words
   explain --readings                       decisions of this package where the specification leaves a choice
   explain --missing                        what this package does not do, and why
+  explain --html pages                     all of it as HTML files below the folder pages: open pages/index.html
 """
 
 
@@ -235,6 +256,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--readings", action="store_true",
                         help="print the decisions of this package where the specification leaves a choice")
     parser.add_argument("--missing", action="store_true", help="print what this package does not do, and why")
+    parser.add_argument("--html", metavar="OUT", help="write a page for browsers for each method, type, code, feature, "
+                                                      "requirement and rule, with an index, to a folder")
     parser.add_argument("--revision", choices=list(NAMES), help="only this revision")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -34,6 +34,9 @@ _BREAK = re.compile(r"\s*\n\s*(?:#:?\s*)?")
 _MARKER = re.compile(r"\bReadings?(?:, too)?: ")
 
 
+_QUOTED = re.compile(r'"(?=([\w-]+\.[\w.-]+)")')
+
+
 class Citation(NamedTuple):
     """A citation of the specification; ``heading`` is "" where a page is cited as a whole."""
 
@@ -153,19 +156,28 @@ def _paragraph_end(text: str) -> int:
 
 def tests_of(requirement: str) -> Optional[List[str]]:
     """The lines of tests that name a requirement, as ``file:line``; None outside of a checkout."""
+    named = _named_in_tests()
+    return None if named is None else named.get(requirement, [])
+
+
+@lru_cache(maxsize=None)
+def _named_in_tests() -> Optional[Dict[str, List[str]]]:
+    """The names in quotes in the tests of a checkout, each with its lines; None outside of one."""
     checkout = os.path.dirname(os.path.realpath(_folder()))
     tests = os.path.join(checkout, "tests")
     if not os.path.isfile(os.path.join(tests, "requirements.py")):
         return None
-    found, sought = [], '"%s"' % requirement
+    found: Dict[str, List[str]] = {}
     for place, folders, names in os.walk(tests):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
         for name in sorted(names):
             if name.endswith(".py"):
                 path = os.path.join(place, name)
+                shown = os.path.relpath(path, checkout).replace(os.sep, "/")
                 with open(path, encoding="utf-8") as file:
-                    shown = os.path.relpath(path, checkout).replace(os.sep, "/")
-                    found += ["%s:%d" % (shown, number) for number, line in enumerate(file, 1) if sought in line]
+                    for number, line in enumerate(file, 1):
+                        for each in dict.fromkeys(_QUOTED.findall(line)) if "." in line else ():
+                            found.setdefault(each, []).append("%s:%d" % (shown, number))
     return found
 
 
