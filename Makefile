@@ -9,7 +9,7 @@ help:    ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
 selfcheck: ## check what works on this system, and print a report to send (any python3, nothing installed)
 	@$(PYTHON) -m mcp_ref selfcheck $(ARGS)
-demo:    ## run a small server and a client, and print the wire (any python3, nothing installed)
+demo:    ## run a small server and a client as a ladder (any python3, nothing installed); ARGS=--wire: the messages
 	@$(PYTHON) -m mcp_ref demo $(ARGS)
 test:    ## run the test suite, in a virtual environment with pytest
 	@$(TOOL)/suite.py $(ARGS)

@@ -1,15 +1,19 @@
-"""The main job in numbered steps, with the wire visible: connect, list, call, be asked, read, close.
+"""The main job in numbered steps, each with a ladder of its messages: connect, list, call, be asked, read, close.
+
+With ``--wire`` the messages themselves take the place of the ladders.
 
 The server is in this module, too, so that the demonstration runs wherever the package does: from a
 checkout, a wheel, a zip archive, or a copy under another name.
 """
 
 import sys
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Set
 
 from .client import connect
-from .wiretrace import MESSAGE, Event, Trace
-from .wiretrace.text import TextForm
+from .ladder import draw, rungs
+from .wiretrace import CLIENT, MESSAGE, Event, Trace
+from .wiretrace.text import TextForm, coloured, painted, terminal
 
 if TYPE_CHECKING:
     from .client import Client
@@ -114,11 +118,27 @@ STEPS = (
 """The steps in the order of the demonstration."""
 
 
+class Ladder:
+    """Prints messages as arrows, of the client to the right and of the server to the left."""
+
+    def __init__(self) -> None:
+        self._coloured, columns = terminal(sys.stdout)
+        self._width = min((columns or _COLUMNS) - _INDENT - 1, _LADDER)
+
+    def __call__(self, event: Event) -> None:
+        """Print the arrows of one event."""
+        for rung in rungs([event]):
+            line, = draw([rung], self._width)
+            print(" " * _INDENT + (painted(line, "C>" if rung.direction == CLIENT else "S>")
+                                   if self._coloured else line), flush=True)
+
+
 class Wire:
     """Prints messages, each in one short line. ``_meta``, which every message repeats, is shown the first time only."""
 
     def __init__(self) -> None:
-        self._form = TextForm(_WIDTH)
+        self._coloured, columns = terminal(sys.stdout)
+        self._form = TextForm(_WIDTH, None if columns is None else columns - _INDENT + _TIME)
         self._shown: Set[str] = set()
 
     def __call__(self, event: Event) -> None:
@@ -129,7 +149,7 @@ class Wire:
             event = event._replace(message={name: self._without(event.direction, value)
                                             for name, value in event.message.items()})
         for line in self._form.lines(event):
-            print("   " + line[_TIME:])
+            print(" " * _INDENT + (coloured(line) if self._coloured else line)[_TIME:])
         sys.stdout.flush()
 
     def _without(self, direction: str, value: Any) -> Any:
@@ -142,31 +162,43 @@ class Wire:
 
 
 _WIDTH = 180
+_LADDER = 64
+_COLUMNS = 80
+"""Columns, where no terminal says how many there are."""
+_INDENT = 3
 _TIME = len("  0.000 ")
 
 
-def main(program: str = "python3 -m " + str(__package__)) -> int:
-    """Run the demonstration; return 0 if all results were as expected, else 1. ``program``: the words that start us."""
-    print("C> is what the client sends, S> what the server answers; => is what the program gets.\n"
-          "Long lines lose their middle, and _meta, which every message has, is shown in step 1 only.")
-    _tell(1, "Connect: the client starts the server as a child process, and asks who it is and what it speaks.")
+def main(program: str = "python3 -m " + str(__package__), wire: bool = False) -> int:
+    """Run the demonstration; return 0 if all results were as expected, else 1.
+
+    ``program``: the words that start us. ``wire``: show the messages whole in place of arrows.
+    """
+    _tell("C> is what the client sends, S> what the server answers; => is what the program gets. Long lines lose their "
+          "middle, and _meta, which every message has, is shown in step 1 only." if wire else
+          "Arrows to the right are messages of the client, to the left those of the server; => is what the program "
+          "gets. --wire shows the messages themselves.")
+    _tell("1. Connect: the client starts the server as a child process, and asks who it is and what it speaks.", "\n")
     seen = {}
-    with connect(command(), trace=Trace(Wire()), elicitation=lambda params, context: {"seat": "12A"}) as client:
+    trace = Trace(Wire() if wire else Ladder())
+    with connect(command(), trace=trace, elicitation=lambda params, context: {"seat": "12A"}) as client:
         _result(client)
         for number, step in enumerate(STEPS, 2):
-            _tell(number, step.sentence)
+            _tell("%d. %s" % (number, step.sentence), "\n")
             seen[step.name] = step.act(client)
             _result(seen[step.name])
-        _tell(len(STEPS) + 2, "Close: the client closes the pipe, and the server ends.")
+        _tell("%d. Close: the client closes the pipe, and the server ends." % (len(STEPS) + 2), "\n")
     good = seen["add"] == {"result": 5} and seen["count"]["progress"] == [1, 2, 3]
     _result("done" if good else "not what was expected")
-    print("\nNext: %s explain tools/call tells what a message is, call --trace shows the wire of your own server, "
-          "and examples/README.md goes on from here." % program)
+    _tell("Next: %s demo --wire shows the messages, explain tools/call tells what one is, call --trace shows the wire "
+          "of your own server, and examples/README.md goes on from here." % program, "\n")
     return 0 if good else 1
 
 
-def _tell(number: int, sentence: str) -> None:
-    print("\n%d. %s" % (number, sentence))
+def _tell(text: str, before: str = "") -> None:
+    """Print a text in as many lines as the terminal needs."""
+    columns = terminal(sys.stdout)[1] or _COLUMNS
+    print(before + "\n".join(wrap(text, min(columns, 100), subsequent_indent=" " * _INDENT * bool(before))))
 
 
 def _result(value: Any) -> None:

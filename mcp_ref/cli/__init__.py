@@ -13,7 +13,7 @@
     python3 -m mcp_ref config SERVER --for HOST        the entry for a host's configuration file; --write puts it there
     python3 -m mcp_ref doctor SERVER                   why a connection fails, and what to do; or what is odd about it
     python3 -m mcp_ref trace -- CMD...                 record a session of others; --http LISTEN URL: over HTTP
-    python3 -m mcp_ref demo                            all of it, with the wire visible
+    python3 -m mcp_ref demo                            all of it, drawn as a ladder; --wire: the messages
     python3 -m mcp_ref explain tools/call              a method, type, code, feature, revision, page, or any word
     python3 -m mcp_ref explain --missing               what this package does not do; --readings: what it decided
     python3 -m mcp_ref diff 2025-06-18 2025-11-25      what differs between two revisions
@@ -70,7 +70,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "config": (".hosts.config", "print the entry of a server for a host's configuration file, or write it there"),
     "doctor": (".doctor.examination", "say why the connection to a server fails, or what is odd about one that works"),
     "trace": (".judge.tracing", "record what a client and a server say to each other, whoever made them"),
-    "demo": (".local", "start a small server, use it, and show the wire"),
+    "demo": (".local", "start a small server, use it, and show what is said as a ladder, or the wire"),
     "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision"),
     "diff": (".learn.diff", "tell what differs between two revisions"),
     "check": (".judge.check", "judge a session, recorded or live: which clause was broken, by whom, where"),

@@ -28,11 +28,12 @@ def _printing(main: Callable[..., int], *arguments: Any) -> int:
 def _demo(options: Any) -> int:
     from ..demo import main
 
-    return _printing(main, program())
+    return _printing(main, program(), options.wire)
 
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Nothing is installed or changed: the server is a child process that ends with the demonstration."
+    parser.add_argument("--wire", action="store_true", help="show the messages themselves in place of arrows")
 
 
 def _crosscheck(options: Any) -> int:

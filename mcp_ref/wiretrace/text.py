@@ -297,9 +297,8 @@ class TextSink:
 
     def __init__(self, stream: IO[str], width: Optional[int] = AUTO) -> None:
         self._stream = stream
-        terminal = bool(getattr(stream, "isatty", lambda: False)())
-        self._coloured = terminal and _may_colour()
-        self._form = TextForm(WIDTH if width == AUTO else width, _columns() if terminal and width == AUTO else None)
+        self._coloured, columns = terminal(stream)
+        self._form = TextForm(WIDTH if width == AUTO else width, columns if width == AUTO else None)
 
     def __call__(self, event: Any) -> None:
         """Write one event."""
@@ -313,19 +312,23 @@ def coloured(line: str) -> str:
     """Return a line with the colour of its kind, for a terminal."""
     at = line.index(" ", len(line) - len(line.lstrip())) + 1  # after the seconds
     mark = line[at:at + 2]
-    colour = _COLOURS.get(mark, "")
     body = _BODY.search(line, at) if mark in ("C>", "S>") else None
     end = body.start() if body else len(line)
-    return "%s\x1b[%sm%s\x1b[0m%s" % (line[:at], colour, line[at:end], line[end:]) if colour else line
+    return line[:at] + painted(line[at:end], mark) + line[end:]
 
 
-def _may_colour() -> bool:
+def painted(text: str, mark: str) -> str:
+    """Return a text in the colour of lines with this mark, such as ``C>``, for a terminal."""
+    colour = _COLOURS.get(mark, "")
+    return "\x1b[%sm%s\x1b[0m" % (colour, text) if colour else text
+
+
+def terminal(stream: IO[str]) -> Tuple[bool, Optional[int]]:
+    """Return True if a stream shows colours, and its columns; they are None if it is no terminal."""
+    if not getattr(stream, "isatty", lambda: False)():
+        return False, None
     import os
-
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _columns() -> int:
     from shutil import get_terminal_size
 
-    return max(get_terminal_size((WIDTH, 24)).columns, 40)
+    coloured = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return coloured, max(get_terminal_size((WIDTH, 24)).columns, 40)
