@@ -4,7 +4,7 @@ TOOL = $(PYTHON) tests/tools
 SPEC ?= ../shared/spec
 
 .PHONY: help selfcheck demo test matrix check conformance interop hosts page-test foreign examined bench soak stress
-.PHONY: fuzz pyz bundled wheel spec
+.PHONY: deploy fuzz pyz bundled wheel spec
 help:    ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
 selfcheck: ## check what works on this system, and print a report to send (any python3, nothing installed)
@@ -34,6 +34,8 @@ bench:   ## measure start-up, calls, HTTP, features and memory against floors of
 	@$(PYTHON) tests/bench/run.py $(ARGS)
 soak:    ## thousands of sessions, streams, refusals and cuts over HTTP; then everything back at the start
 	@$(PYTHON) tests/soak/run.py $(ARGS)
+deploy:  ## run three hosts with a shared Redis behind nginx, while hosts and Redis are killed (ARGS=--full: five minutes)
+	@$(PYTHON) tests/deploy/run.py $(ARGS)
 stress:  ## repeat the tests marked `race` a hundred times
 	@$(TOOL)/suite.py -m race --repeat 100 $(ARGS)
 fuzz:    ## feed the readers random input for half a minute (ARGS="--seconds 60 --seed 7")

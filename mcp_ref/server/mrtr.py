@@ -64,7 +64,6 @@ from ..peer.context import Route
 from ..protocol.caching import DEPENDING
 from ..protocol.capabilities import check
 from ..revisions import Revision
-from . import replay
 from .replay import InputRequired, Read, Rounds, copied, rounds_of, states_of
 
 if TYPE_CHECKING:
@@ -207,7 +206,7 @@ def _resume(context: "AskingContext", params: Dict[str, Any]) -> Dict[str, Any]:
     if "requestState" in params:
         states, limits = states_of(context), context.connection.limits
         try:
-            state = unseal(params["requestState"], rounds.bound(context), states.keys, replay.wall_clock(),
+            state = unseal(params["requestState"], rounds.bound(context), states.keys, states.now(),
                            limits.max_state_bytes)
             refusal = states.spend(state, limits.max_spent_states)
             if refusal:

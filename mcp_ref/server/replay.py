@@ -8,8 +8,10 @@ signs the state.
 
 import os
 import time
+from contextlib import contextmanager
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple, Union,
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple,
+    Union,
 )
 
 from ..codec import DecodeError, Model, decode, encode
@@ -198,7 +200,7 @@ class Rounds:
         if rounds > limits.max_input_rounds:
             text = "this request has asked for input %d times, which is max_input_rounds"
             raise LocalProtocolError(text % (rounds - 1))
-        expires = int(wall_clock() + states.ttl)
+        expires = int(states.now() + states.ttl)
         state = State(os.urandom(12).hex(), expires, rounds, self.asked, self.answers, self.kept, note)
         token = seal(state, self.bound(context), states.keys)
         if len(token) > limits.max_state_bytes:
@@ -271,13 +273,23 @@ class States:
             raise ValueError("state_ttl is a number of seconds above 0, got %r" % (ttl,))
         self._consume = consume if callable(consume) else None
         self._spent: "Union[None, stores.Store, stores.SpentStates]" = None
+        self._shared: "Optional[stores.Store]" = None
         if consume is not None and consume is not False and self._consume is None:
             from ..stores.store import SpentStates, Store
 
             if consume is not True and not isinstance(consume, Store):
                 text = "consume_state is True, a Store, or a function of the state's id, not %.80r"
                 raise TypeError(text % (consume,))
-            self._spent = SpentStates() if consume is True else consume
+            self._shared = None if consume is True else consume
+            self._spent = self._shared or SpentStates()
+
+    def now(self) -> float:
+        """Return the time by which states expire: that of the store, or of this machine. Raises `RpcError` as `spend`.
+        """
+        if self._shared is None:
+            return wall_clock()
+        with _store_of_states():
+            return self._shared.now()
 
     def spend(self, state: "State", most: int) -> str:
         """Use up a state. Returns "", or the reason to refuse it. Raises `RpcError` if the store fails."""
@@ -287,15 +299,23 @@ class States:
             return ""
         from ..stores.store import FULL, SENT
 
-        try:
-            became = self._spent.spend(state.id, state.expires, wall_clock(), most)
-        except Exception as error:  # it is no fault of the tool, which was not called
-            from ..diagnostics.usercode import log_raised
-
-            log_raised("the store of states", error)
-            raise RpcError(INTERNAL_ERROR, "The state could not be used: the store of states has failed") from None
+        now = self.now()
+        with _store_of_states():
+            became = self._spent.spend(state.id, state.expires, now, most)
         return {SENT: "", FULL: "max_spent_states (%d) were used and have not expired" % most}.get(
             became, "it was used before")
+
+
+@contextmanager
+def _store_of_states() -> Iterator[None]:
+    """Raise `RpcError` for what the store raises, which is no fault of the tool."""
+    try:
+        yield
+    except Exception as error:
+        from ..diagnostics.usercode import log_raised
+
+        log_raised("the store of states", error)
+        raise RpcError(INTERNAL_ERROR, "The state could not be used: the store of states has failed") from None
 
 
 def audience_of(context: "AskingContext") -> List[Optional[str]]:

@@ -27,7 +27,7 @@ def check(make: Callable[[], TaskStore]) -> None:
     same object, for a store of one process. The storage is empty at first. Of a store that is only a `TaskStore` the
     part about tasks is tested.
     """
-    parts: List[Callable[[Any, Any], None]] = [_tasks, _changes, _room, _lists, _leases, _expiry, _races]
+    parts: List[Callable[[Any, Any], None]] = [_clocks, _tasks, _changes, _room, _lists, _leases, _expiry, _races]
     for part in parts + ([_sessions, _uses, _updates, _letters, _bounds, _questions, _takers, _news, _events,
                           _event_bounds, _keepers, _states] if isinstance(make(), Store) else []):
         stores: Any = make(), make()
@@ -60,6 +60,13 @@ def _new(id: str, owner: str = "", ttl: float = 100.0, size: int = 10) -> TaskRe
     made = TaskRecord(id, owner, {"method": "tools/call", "params": {"text": "\u00e9 \U0001f600"}}, ttl, 2.0, 1000.0)
     made.size = size
     return made
+
+
+def _clocks(one: TaskStore, two: TaskStore) -> None:
+    """The processes may be on machines whose clocks differ."""
+    for name in ("now", "clock"):
+        read = [getattr((one, two)[turn % 2], name)() for turn in range(2 * _WRITERS)]
+        _expect("the times of %s, read in turns" % name, read, sorted(read))
 
 
 def _tasks(one: TaskStore, two: TaskStore) -> None:

@@ -100,6 +100,14 @@ class TaskStore:
         """Return the time by which leases run out, the same in all processes that share the store."""
         return deadline.clock()
 
+    def now(self) -> float:
+        """Return the time in seconds since 1970, the same in all processes that share the store.
+
+        Tasks and states expire by it. A store of several machines returns the time of one clock, because the clocks of
+        the machines differ.
+        """
+        return wall_clock()
+
     def create(self, record: TaskRecord, room: TaskRoom) -> str:
         """Enter a task, and set its ``number``. Returns "", or the name of the limit that leaves no room for it."""
         raise NotImplementedError

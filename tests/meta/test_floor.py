@@ -30,6 +30,7 @@ WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/offic
                          "tests/interop/foreign_client", "tests/interop/fastmcp_",
                          "tests/interop/examined_client.py", "tests/interop/examined_tiny",
                          "tests/hosts/official_client", "tests/hosts/notebook", "examples/hosts/in_",
+                         "examples/deploy/redis_store",
                          "tests/typed")  # these for type checkers alone
 ALLOWED_BESIDE: Dict[str, Set[str]] = {
     "mcp_ref": set(), "examples": {"mcp_ref"}, "tests": {"mcp_ref", "pytest", "tests"},

@@ -25,6 +25,7 @@ from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, Server, UrlElicitationRequired, elicitation
 from mcp_ref.server import mrtr, replay
 from mcp_ref.server.replay import ENVIRONMENT, InputRequired
+from mcp_ref.stores import tasks
 from mcp_ref.stores.sqlite import SqliteStore
 from tests.support.asking import Asking
 from tests.support.by_hand import EVERYTHING, MODEL_SAYS, ROOTS, ByHand, accept, asking_server, questions, said
@@ -787,7 +788,8 @@ def test_a_state_is_used_once_in_all_processes(number, tmp_path, monkeypatch):
     """[2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST"""
     now = time.time()
     servers, stores = spending(tmp_path, number)
-    monkeypatch.setattr(replay, "wall_clock", lambda: now)
+    for module in (replay, tasks):
+        monkeypatch.setattr(module, "wall_clock", lambda: now)
     states = [state_of(servers[0]) for _ in range(4)]
     for first in (0, 1):
         order = servers[first:] + servers[:first]
@@ -798,6 +800,19 @@ def test_a_state_is_used_once_in_all_processes(number, tmp_path, monkeypatch):
     for store in stores:
         if store is not True:
             store.close()
+
+
+def test_states_expire_by_the_clock_of_their_store(tmp_path, monkeypatch):
+    """[2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST"""
+    servers, stores = spending(tmp_path, 2)
+    state = state_of(servers[0])
+    monkeypatch.setattr(replay, "wall_clock", lambda: time.time() + 2 * replay.TTL)
+    assert accepts(servers[1], state), "the clock of its host is ahead"
+    monkeypatch.setattr(SqliteStore, "now", lambda store: 1 / 0)
+    with ByHand(servers[0]) as client:
+        assert client.call("tools/call", requestState=state)["error"]["code"] == -32603
+    for store in stores:
+        store.close()
 
 
 def test_a_store_that_fails_lets_no_state_pass(tmp_path, monkeypatch):

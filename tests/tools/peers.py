@@ -178,23 +178,41 @@ def mcpb() -> pathlib.Path:
 
 def nginx() -> str:
     """The path of nginx: the one on PATH, or that of Debian's package, unpacked and not installed."""
-    found = shutil.which("nginx")
+    return shutil.which("nginx") or str(_unpacked("nginx", "nginx") / "usr" / "sbin" / "nginx")
+
+
+def redis_server() -> Tuple[str, Dict[str, str]]:
+    """The path of a Redis server, likewise, and the variables that it needs."""
+    found = shutil.which("redis-server")
     if found:
-        return found
-    folder = PEERS / "nginx"
+        return found, {}
+    folder = _unpacked("redis", "redis-server", "redis-tools", "liblzf1", "libjemalloc2")
+    libraries = {str(path.parent) for path in folder.glob("usr/lib/*/*.so*")}
+    return str(folder / "usr" / "bin" / "redis-server"), {"LD_LIBRARY_PATH": os.pathsep.join(sorted(libraries))}
+
+
+def fake_time() -> str:
+    """The path of libfaketime, likewise: a library to preload, by which the clock of a process is wrong."""
+    (path,) = _unpacked("faketime", "libfaketime").glob("usr/lib/*/faketime/libfaketime.so.1")
+    return str(path)
+
+
+def _unpacked(name: str, *packages: str) -> pathlib.Path:
+    """A folder with packages of Debian, unpacked and not installed."""
+    folder = PEERS / name
 
     def make() -> None:
-        hint = "nginx is needed for the tests of deployment; install it, or have apt-get where Debian's packages are"
+        hint = "%s is needed for the tests of deployment: install it, or have apt-get find Debian's packages" % name
         try:
-            run(["apt-get", "download", "nginx"], hint, cwd=folder)
+            run(["apt-get", "download", *packages], hint, cwd=folder)
         except SetupError:
             run(["apt-get", "update"], hint)
-            run(["apt-get", "download", "nginx"], hint, cwd=folder)
+            run(["apt-get", "download", *packages], hint, cwd=folder)
         for package in folder.glob("*.deb"):
             run(["dpkg", "-x", str(package), "."], hint, cwd=folder)
 
-    once(folder, ["nginx of Debian"], make)
-    return str(folder / "usr" / "sbin" / "nginx")
+    once(folder, ["%s of Debian" % each for each in packages], make)
+    return folder
 
 
 def node_path() -> Dict[str, str]:

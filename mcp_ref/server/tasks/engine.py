@@ -25,7 +25,6 @@ from ...peer.context import Context, Route
 from ...peer.executors import Job
 from ...protocol.tasks import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from ...revisions import Revision
-from ...stores import tasks as stores
 from ...stores.tasks import MemoryTasks, TaskRecord, TaskRoom, TaskStore
 from ...threads import available, start_or_call, start_thread
 from ..mrtr import wrap
@@ -152,7 +151,7 @@ class Tasks:
 
         ``ttl``: the seconds that the client has asked for, None if it asked for none. Raises `RpcError` without room.
         """
-        limits, now = self.server.limits, stores.wall_clock()
+        limits, now = self.server.limits, self.store.now()
         with _storing():
             self._sweep(now)
         kept = self.ttl if ttl is None else max(self.poll, min(ttl, limits.max_task_ttl))
@@ -260,7 +259,7 @@ class Tasks:
         def change(record: TaskRecord) -> bool:
             if record.final or record.lease != run.record.lease:
                 return False
-            record.updated, record.until = stores.wall_clock(), 0.0
+            record.updated, record.until = self.store.now(), 0.0
             if outcome.answer is None:
                 record.status, record.questions, record.memory = INPUT_REQUIRED, outcome.questions, outcome.memory
             else:
@@ -270,7 +269,7 @@ class Tasks:
             most = self.server.limits.max_task_bytes
             if record.size > most:
                 text = "the result of the task has %d bytes, and max_task_bytes is %d" % (record.size, most)
-                _fail(record, text)
+                _fail(record, text, self.store.now())
             return True
 
         changed = self._change(run.record.id, change)
@@ -312,7 +311,7 @@ class Tasks:
         def change(record: TaskRecord) -> bool:
             if record.final or record.lease != run.record.lease:
                 return False
-            record.message, record.updated = text, stores.wall_clock()
+            record.message, record.updated = text, self.store.now()
             return True
 
         changed = self._change(run.record.id, change)
@@ -330,12 +329,12 @@ class Tasks:
         that has expired.
         """
         self.check_rate(context)
-        self._sweep(stores.wall_clock())
+        self._sweep(self.store.now())
         record = self.own(context, id)
         if record is None:
             context.connection.counters.note("unknown task", "%s asked for" % context.request.method)
             raise RpcError(INVALID_PARAMS, "Task not found")
-        if record.expires <= stores.wall_clock():
+        if record.expires <= self.store.now():
             raise RpcError(INVALID_PARAMS, "Task has expired")
         if record.final:
             _log("retrieved", record)
@@ -353,7 +352,7 @@ class Tasks:
 
     def page(self, context: Context, after: int, most: int) -> List[TaskRecord]:
         """Return up to ``most`` tasks of this client's behind this number, in order; none that `find` does not find."""
-        owner, now, revision = owner_of(context), stores.wall_clock(), context.session.rules.name
+        owner, now, revision = owner_of(context), self.store.now(), context.session.rules.name
         found: List[TaskRecord] = []
         while len(found) < most:
             part = self.store.list(owner, after, most)
@@ -391,9 +390,10 @@ class Tasks:
                     given[name] = [question["digest"], answer["result"]]
             record.memory = dict(memory, answers=given, errors=errors)
             record.questions = {key: record.questions[key] for key in record.questions if key not in found}
-            record.size, record.updated = size_of(record), stores.wall_clock()
+            record.size, record.updated = size_of(record), self.store.now()
             if record.size > self.server.limits.max_task_bytes:
-                _fail(record, "the answers are too long: max_task_bytes is %d" % self.server.limits.max_task_bytes)
+                text = "the answers are too long: max_task_bytes is %d" % self.server.limits.max_task_bytes
+                _fail(record, text, self.store.now())
             elif not record.questions:
                 record.status, record.lease = WORKING, record.lease + 1
                 record.until = self.store.clock() + LEASE
@@ -413,7 +413,7 @@ class Tasks:
             if record.final:
                 return False
             record.message = "The task was cancelled by request."
-            _stop(record, CANCELLED, "The task was cancelled")
+            _stop(record, CANCELLED, "The task was cancelled", self.store.now())
             return True
 
         changed = self.store.change(id, change)
@@ -465,7 +465,7 @@ class Tasks:
 
     def _look(self) -> None:
         """Renew leases, fail what was lost, delete what has expired, and tell of what other processes did."""
-        now, clock, shared = stores.wall_clock(), self.store.clock(), self.store.shared
+        now, clock, shared = self.store.now(), self.store.clock(), self.store.shared
         with self._lock:
             runs = list(self._runs.values())
         for run in runs:
@@ -488,7 +488,7 @@ class Tasks:
 
     def tick(self) -> None:
         """Look, if nobody has for IDLE_SWEEP seconds; to be called from time to time."""
-        now = stores.wall_clock()
+        now = self.store.now()
         if now - self._swept >= IDLE_SWEEP or now < self._swept:
             self._look()
 
@@ -520,7 +520,7 @@ class Tasks:
     def _lost(self, record: TaskRecord) -> bool:
         if record.final or not 0.0 < record.until < self.store.clock():
             return False
-        _fail(record, "The process that ran the task has ended")
+        _fail(record, "The process that ran the task has ended", self.store.now())
         return True
 
     def _sweep(self, now: float) -> None:
@@ -572,15 +572,15 @@ def size_of(record: TaskRecord) -> int:
     return len(dumps([record.request, record.questions, record.memory, record.outcome]))
 
 
-def _fail(record: TaskRecord, message: str) -> None:
+def _fail(record: TaskRecord, message: str, now: float) -> None:
     record.message = message
-    _stop(record, FAILED, message)
+    _stop(record, FAILED, message, now)
 
 
-def _stop(record: TaskRecord, status: str, error: str) -> None:
+def _stop(record: TaskRecord, status: str, error: str, now: float) -> None:
     """End a task with an error; the run that has its lease loses it."""
     record.status, record.until = status, 0.0
-    record.lease, record.updated = record.lease + 1, stores.wall_clock()
+    record.lease, record.updated = record.lease + 1, now
     record.questions, record.memory = {}, {}
     record.outcome = {"error": {"code": INTERNAL_ERROR, "message": error}}
     record.size = size_of(record)

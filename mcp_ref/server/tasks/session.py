@@ -24,7 +24,6 @@ from ...peer.context import Context, Route, params_reader
 from ...peer.request_table import Pending
 from ...protocol.tasks import INPUT_REQUIRED, flat, naming_task
 from ...revisions import R2025_11_25, revision
-from ...stores import tasks as stores
 from ...stores.tasks import TaskRecord
 from ..announcements import tell, those_who_see
 from ..registry.listing import invalid_cursor
@@ -314,7 +313,7 @@ class SessionTasks:
                 self._drop(id, key, question)  # now, so that one that is not in the table is not open in the store
 
         params = naming_task(request.get("params") or {}, id)
-        left = None if record.ttl is None else max(0.0, record.expires - stores.wall_clock())
+        left = None if record.ttl is None else max(0.0, record.expires - self._tasks.store.now())
         try:
             question.pending = connection.open_request(
                 request["method"], params, left, settle=settle, about=question.about)

@@ -1,0 +1,74 @@
+"""The store on Redis of `examples/deploy` keeps to the contract; `make deploy` runs this with Redis and its library."""
+import importlib.util
+import pathlib
+import sys
+from typing import Any, Iterator
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "deploy")]
+
+from redis_process import Redis, missing  # noqa: E402
+
+from mcp_ref.stores import contract, tasks  # noqa: E402
+from mcp_ref.stores.store import OUT, SENT, Room, StoredEvent  # noqa: E402
+from mcp_ref.stores.tasks import TaskRecord, TaskRoom  # noqa: E402
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason="NOT CHECKED: %s; `make deploy` gets it" % missing())
+PREFIX = "a b:"
+ROOM = Room(9, 1 << 20, 1 << 20)
+
+
+@pytest.fixture
+def redis(tmp_path: pathlib.Path) -> Iterator[Redis]:
+    with Redis(tmp_path / "a folder") as started:
+        yield started
+
+
+def store_at(redis: Redis) -> Any:
+    spec = importlib.util.spec_from_file_location("redis_store", ROOT / "examples" / "deploy" / "redis_store.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.RedisStore(redis.url, prefix=PREFIX)
+
+
+@pytest.mark.time_limit(60)
+def test_the_store_keeps_to_the_contract(redis: Redis) -> None:
+    contract.check(lambda: store_at(redis))
+    store = store_at(redis)
+    left = {key.decode()[len(PREFIX):] for key in store._redis.keys()}
+    sizes = set(store._redis.hvals(PREFIX + "sizes"))
+    store.close()
+    assert left <= {"last:letter", "last:event", "last:task", "last:process", "sizes", "spent"}, "something is left"
+    assert sizes <= {b"0"}
+
+
+@pytest.mark.time_limit(60)
+def test_what_was_stored_is_there_after_redis_was_killed(redis: Redis) -> None:
+    store = store_at(redis)
+    assert store.create_session("a", {"x": 1}, 9, 100.0)
+    assert store.send("a", OUT, "s", b"letter", ROOM) == SENT
+    assert store.keep("a", StoredEvent("p", 1, 0, b"event"), ROOM, 100.0) == SENT
+    assert store.create(TaskRecord("t", "", {}, 100.0, 1.0, store.now()), TaskRoom(9, 9, 99)) == ""
+    assert store.spend("state", store.now() + 100, store.now(), 9) == SENT
+    redis.kill()
+    with pytest.raises(Exception, match="[Cc]onnect"):
+        store.number()
+    redis.start()
+    record = store.read_session("a", 100.0)
+    assert record and record.values == {"x": 1}
+    (letter,) = store.news(0)
+    assert store.take(letter.number) == b"letter"
+    assert [event.data for event in store.kept("a", "p", 1, 0)] == [b"event"]
+    assert store.read("t").number == 1 and store.spend("state", store.now() + 100, store.now(), 9) != SENT
+    store.close()
+
+
+def test_the_clock_of_a_host_is_not_asked(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = store_at(redis)
+    before = store.now()
+    monkeypatch.setattr(tasks, "wall_clock", lambda: before + 3600)
+    assert before <= store.now() < before + 60
+    store.close()
