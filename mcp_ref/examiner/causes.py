@@ -38,7 +38,8 @@ _EVIDENCE = 200
 _UNREADABLE = ("jsonrpc.response", "jsonrpc.result", "jsonrpc.error", "jsonrpc.follow-spec", "transport.utf8",
                "stdio.no-embedded-newlines")
 """The beginnings of the requirements without which nobody can tell what a message answers, or that it is one."""
-_FORMS = (*_UNREADABLE, "schema.", "lifecycle.init-", "stdio.server-stdout-only-mcp")
+_FORMS = (*_UNREADABLE, "schema.", "lifecycle.init-", "stdio.server-stdout-only-mcp",
+          "stdio.client-stdin-only-mcp")
 """The beginnings of the requirements about the form of the answer to an opening."""
 _CURSORS = ("pagination.invalid-cursor-32602", "pagination.invalid-cursor-graceful")
 _LISTS = tuple("%s.list-not-per-connection" % name for name in ("tools", "prompts", "resources"))
@@ -69,6 +70,20 @@ _FOLLOWS: Dict[str, Tuple[str, ...]] = {
     "http.no-broadcast": ("http.get-unrelated:listening", "progress.increases:listening"),
     "http.notification-202": ("jsonrpc.follow-spec:unknown-notification",),
     "http.notification-rejected": ("jsonrpc.follow-spec:unreadable",),
+    # Of clients
+    "jsonrpc.response-same-id": ("jsonrpc.error-same-id",),
+    "jsonrpc.request-id-unique-session": ("lifecycle.base-required:answers-again",),
+    "lifecycle.init-capabilities": ("lifecycle.negotiated-capabilities",),
+    "lifecycle.negotiated-capabilities": ("lifecycle.negotiated-capabilities-should",),
+    "lifecycle.client-no-early-requests": (
+        "lifecycle.initialized-notification:refused-opening", "lifecycle.negotiated-capabilities:nothing-declared",
+        "version.client-must-disconnect:unknown-version"),
+    "version.client-must-disconnect": ("lifecycle.initialized-notification",),
+    "pagination.cursor-unmodified": ("pagination.cursor-no-assumptions",),
+    "roots.file-uri": ("roots.validate-uris",),
+    "http.session-id-echo": ("lifecycle.base-required",),
+    "meta.required-fields": ("roots.capability-per-request", "sampling.capability-per-request",
+                             "elicit.capability-per-request"),
 }
 """Requirement -> those that are broken as well, because it is: a requirement, or one in one scene."""
 _PING = "ping.respond"

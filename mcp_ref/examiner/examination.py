@@ -123,7 +123,7 @@ class Chapter:
         """Judge what can only be judged at the end. ``wanted``: the requirements whose faults count; empty: all."""
         self.begin("")
         self._checker.finish()
-        if self.refused and not (self.garbled and self._answered):
+        if self.refused and not (self.garbled and (self._answered or self.party != SERVER)):
             return  # a revision that is not spoken is not broken
         seen: Dict[str, None] = {}
         methods: Dict[str, str] = {}

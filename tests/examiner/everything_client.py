@@ -5,14 +5,17 @@
 It lists, calls, reads, gets, completes, subscribes; it answers what the server asks; it gives up a tool named `slow`.
 """
 
+import http.client
 import os
 import pathlib
 import sys
 from typing import Any, Callable, Dict, List, Mapping
+from urllib.parse import urlsplit
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))  # so that it runs from a checkout
 
 from mcp_ref import Client, Limits, connect  # noqa: E402
+from mcp_ref.auth import OAuth  # noqa: E402
 from mcp_ref.client import Elicitation, Sampling  # noqa: E402
 from mcp_ref.errors import McpError  # noqa: E402
 from mcp_ref.examiner.arguments import valid  # noqa: E402
@@ -26,6 +29,17 @@ SOON = 0.3
 def fill(params: Any, context: Any) -> Any:
     """What the user does with a form: fills it in."""
     return {name: "example" for name in params.requested_schema.required or ()}
+
+
+def browser(url: str) -> str:
+    """What the browser of the user does: asks for the page; return where it is sent."""
+    parts = urlsplit(url)
+    made = http.client.HTTPConnection(parts.netloc, timeout=PATIENT.request_timeout or 20.0)
+    made.request("GET", "%s?%s" % (parts.path, parts.query))
+    answer = made.getresponse()
+    answer.close()
+    made.close()
+    return answer.headers["Location"]
 
 
 def consent(request: Any, context: Any) -> bool:
@@ -94,6 +108,8 @@ def run(server: str, env: Mapping[str, str]) -> None:
     """Connect, and do everything. Raises what `connect` raises."""
     given: Dict[str, Any] = {**OFFERS, "limits": PATIENT, "era": "auto",
                              "revisions": revisions(env["MCP_EXAMINER_REVISION"], env["MCP_EXAMINER_SCENE"])}
+    if env["MCP_CONFORMANCE_SCENARIO"].startswith("auth/"):
+        given["auth"] = OAuth(authorize=browser, client_name="everything")
     with connect(server, **given) as client:
         everything(client)
 

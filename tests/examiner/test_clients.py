@@ -23,6 +23,7 @@ from mcp_ref.requirements import requirements
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.wiretrace import CLIENT
 from tests.examiner import everything_client
+from tests.examiner.careless_clients import Augments, Blind, Careless
 from tests.examiner.small_client import Child, Ended, SmallClient, Web
 
 PATIENCE = 20.0
@@ -118,7 +119,8 @@ ENDS = ("stderr", "shutdown", "stays", "deaf")
 PROCESS = {"shutdown", "stays", "deaf", "exits", "mute", "killed", "stderr", "noise", "much-stderr"}
 """Scenes for which the client has to start a process."""
 LACKS = {"version.client-sends-latest", "http.session-reinitialize", "http.param-client-support", "http.param-mirror",
-         "http.param-reject-tool", "http.param-exclude-tool", "http.param-append", "http.param-extract"}
+         "http.param-reject-tool", "http.param-exclude-tool", "http.param-append", "http.param-extract",
+         "tasks.tool-required"}
 """What the small client does not do."""
 
 
@@ -602,7 +604,7 @@ LIES = (
     Lie("foreign-progress", "progress.track-tokens", dies(is_method("notifications/progress"))),
     Lie("foreign-cancel", "cancel.ignore-unknown", dies(is_method("notifications/cancelled")), HANDSHAKE),
     Lie("ping", "ping.respond", OddPong, HANDSHAKE),
-    Lie("unknown-request", "lifecycle.base-required", KnowsEverything, HANDSHAKE),
+    Lie("unknown-request", "jsonrpc.follow-spec", KnowsEverything, HANDSHAKE),
     Lie("batch", "batch.receive", HalfBatch, "2025-03-26"),
     Lie("pages", "pagination.no-fixed-size", TwoPages),
     Lie("empty-cursor", "pagination.empty-cursor", NoEmptyCursor),
@@ -664,11 +666,21 @@ LIES = (
     Lie("give-up", "cancel.stdio-notification", GivesUpSilently),
     Lie("give-up", "timeout.cancel", GivesUpSilently, HANDSHAKE),
     Lie("undeclared-question", "lifecycle.negotiated-capabilities", Undeclared, HANDSHAKE),
+    *(Lie(scene, id, Careless, LAST, "http") for scene, id in (
+        ("authorized", "auth.pkce-s256"), ("authorized", "auth.resource-in-both-requests"),
+        ("authorized", "auth.scope-authoritative"), ("discovery", "auth.as-discovery-path-oidc-insert"),
+        ("bare-challenge", "auth.prm-well-known-order"), ("other-issuer", "auth.as-issuer-mismatch-rejected"),
+        ("no-pkce", "auth.pkce-absent-refuse"), ("iss", "auth.iss-no-normalization"))),
+    Lie("no-metadata", "auth.metadata-before-fallback", Blind, "2025-03-26", "http"),
+    Lie("task-tools", "tasks.no-reliance-on-notification", Augments, HANDSHAKE),
+    Lie("task-tools", "tasks.tool-forbidden", Augments, HANDSHAKE),
+    Lie("undeclared-tasks", "tasks.tools-call-capability", Augments, HANDSHAKE),
+    Lie("undeclared-task-question", "tasks.ignored-when-undeclared", Augments, HANDSHAKE),
     Lie("stderr", "stdio.stderr-not-error", MindsComplaints, HANDSHAKE, PROCESS_WAY),
     Lie("stays", "stdio.shutdown-force", Leaves, LAST, PROCESS_WAY),
     Lie("deaf", "stdio.shutdown-force", OnlyAsks, LAST, PROCESS_WAY),
 )
-WAITS = {"batch"}
+WAITS = {"batch", "task-tools"}
 """Scenes in which a lie is that something does not come."""
 UNSHOWN = {"ordinary", "errors", "unreadable", "statuses", "noise", "exits", "mute"}
 """Scenes that decide nothing to the worse: a client that does not bear them breaks no rule of a page."""
@@ -718,9 +730,14 @@ def test_every_scene_that_decides_has_a_lie() -> None:
 # --- What no scene shows -------------------------------------------------------------------------------------------
 
 _INSIDE = "what the client keeps, assumes or shows leaves no message, and it is not asked by anything on the wire"
-_FAMILIES = {"auth.": "authorization is not examined yet", "tasks": "tasks are not examined yet",
-             "skills.": "skills are not examined yet", "apps.": "apps are not examined yet"}
+_FAMILIES = {"skills.": "skills are not examined yet", "apps.": "apps are not examined yet"}
 LEFT = {
+    "auth.iss-error-responses": _INSIDE,
+    "auth.iss-record": _INSIDE,
+    "auth.scope-no-assumption": _INSIDE,
+    "tasks-ext.client-handles-both-results": "the scripted server does not have that extension",
+    "tasks-ext.input-like-standalone-request": "the scripted server does not have that extension",
+    "tasks.http-compliance": "the page names no message of its own: the rules of the transport hold",
     "transport.deliver": "a message that was lost on the way to a client is missed by nobody but its user",
     "completion.rate-limit": "the page names no limit",
     "elicit.url-consent": "the consent of a user leaves no message",

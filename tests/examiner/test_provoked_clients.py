@@ -11,14 +11,21 @@ from mcp_ref.wiretrace import CLIENT
 from tests.examiner.test_provoked import LIST, REQUIREMENTS, read
 from tests.meta.facts import missing
 
+_RECEIVES = "it binds who runs a task: the scripted server asks a client for none, beside one that is not declared"
+_IDENTITY = "it binds who runs tasks for several identities, which a client does not: it has one server"
 FAMILIES: Dict[str, str] = {
-    "auth.": "the scripted server has no authorization server behind it",
-    "tasks": "the scripted server has no tasks",
     "skills.": "the scripted server has no skills",
     "apps.": "the scripted server has no pages",
 }
 """The beginnings of ids that no scene for clients is about yet, with the reason."""
 NOT_PROVOKED: Dict[str, str] = {
+    **dict.fromkeys(("tasks.bind-context", "tasks.context-rejected", "tasks.context-list"), _IDENTITY),
+    **dict.fromkeys((
+        "tasks.ttl-reported", "tasks.result-exact", "tasks.result-error", "tasks.id-param-authoritative",
+        "tasks.related-metadata-ignored", "tasks.list-next-cursor", "tasks.progress-token-lifetime",
+        "tasks.id-entropy"), _RECEIVES),
+    "tasks.related-metadata-elicitation": "it binds who asks in the name of a task, which is the server",
+    "tasks-ext.client-handles-both-results": "the scripted server does not have that extension",
     "completion.validate-inputs": "it binds who answers completion/complete, which is the server",
     "errors.reserved-range-meaning": "a client of that revision sends no responses, and so no codes",
     "extension.fallback": "the scripted server has no extension that a client could use",

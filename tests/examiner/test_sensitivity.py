@@ -1,4 +1,4 @@
-"""The sensitivity of the examiner: faults that the faulty server is given are found, under the right requirement.
+"""The sensitivity of the examiner: faults that the faulty server and client are given are found, and rightly named.
 
 Here a sample is shown, each fault with the scene alone that has found it, as the table of the full measurement says::
 
@@ -10,7 +10,7 @@ import pytest
 
 from mcp_ref.examiner.scenes import load
 from tests.examiner.faulty.faults import CLIENT, SERVER
-from tests.examiner.faulty.measure import FOUND, MISSED, TABLE, examined, judged, places
+from tests.examiner.faulty.measure import FOUND, MISSED, TABLE, examined, examined_client, judged, key, places
 
 ROWS = [line.split("\t") for line in Path(TABLE).read_text("utf-8").splitlines()]
 BY_NAME = {row[0]: row for row in ROWS}
@@ -25,19 +25,30 @@ LIES = {
 """Scene that has no other server that lies -> a fault that it finds."""
 SAMPLE = [fault for fault in SERVER if BY_NAME.get(fault.name, [MISSED] * 6)[3] == FOUND and BY_NAME[fault.name][5]]
 SAMPLE = SAMPLE[::max(1, len(SAMPLE) // MOST)]
+OF_CLIENTS = [fault for fault in CLIENT if BY_NAME.get(key(fault), [MISSED] * 6)[3] == FOUND and BY_NAME[key(fault)][5]]
+OF_CLIENTS = OF_CLIENTS[::max(1, len(OF_CLIENTS) // (MOST // 3))]
 
 
 def test_the_table_has_all_faults_and_nearly_all_are_found():
-    assert [row[0] for row in ROWS] == [fault.name for fault in SERVER]
+    assert [row[0] for row in ROWS] == [key(fault) for fault in SERVER + CLIENT]
     assert len(SERVER) + len(CLIENT) >= 150
-    found = [row[0] for row in ROWS if row[3] == FOUND]
-    assert len(found) >= 0.95 * len(ROWS), sorted(set(BY_NAME) - set(found))
+    for faults in (SERVER, CLIENT):
+        found = [key(fault) for fault in faults if BY_NAME[key(fault)][3] == FOUND]
+        assert len(found) >= 0.95 * len(faults), sorted(set(map(key, faults)) - set(found))
 
 
 @pytest.mark.parametrize("fault", SAMPLE, ids=lambda fault: fault.name)
 def test_a_fault_is_found_by_its_scene(fault):
     _, revision, transport, _, _, scenes = BY_NAME[fault.name]
     chapter = examined(fault.name, revision, transport, tuple(scenes.split()) or ("content-types",), patience=20)
+    measured = judged(fault, (revision, transport), chapter)
+    assert measured.verdict == FOUND, (measured, chapter.faults)
+
+
+@pytest.mark.parametrize("fault", OF_CLIENTS, ids=lambda fault: fault.name)
+def test_a_fault_of_a_client_is_found_by_its_scene(fault):
+    _, revision, transport, _, _, scenes = BY_NAME[key(fault)]
+    chapter = examined_client(fault.name, revision, transport, tuple(scenes.split()), patience=20)
     measured = judged(fault, (revision, transport), chapter)
     assert measured.verdict == FOUND, (measured, chapter.faults)
 
@@ -57,7 +68,8 @@ def test_every_scene_of_these_pages_has_a_lie():
 
 
 def test_without_a_fault_nothing_is_found_by_these_scenes():
-    scenes = tuple(sorted({scene for row in ROWS for scene in row[5].split() if row[1:3] == ["2026-07-28", "stdio"]}))
+    scenes = tuple(sorted({scene for row in ROWS for scene in row[5].split() if (
+        scene in load() and not row[0].startswith("client:")) and row[1:3] == ["2026-07-28", "stdio"]}))
     chapter = examined("", "2026-07-28", "stdio", scenes, patience=20)
     assert not chapter.refused and not chapter.faults
     assert judged(SERVER[0], ("2026-07-28", "stdio"), chapter).verdict == MISSED

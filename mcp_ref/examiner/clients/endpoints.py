@@ -88,7 +88,10 @@ class LineEndpoint:
                 return
 
     def _happened(self, did: str, signal: Any) -> None:
-        """Tell the trace what happens to the process, as a client would."""
+        """Tell the trace what happens to the process, as a client would; not what the examiner does to it, which ends
+        the processes of a client that is silent."""
+        if self.script.stopped:
+            return
         more = {"signal": signal} if did == "signal" else {"code": 0} if did == "exit" and signal is None else {}
         self._trace.tell(PROCESS, SERVER if did == "exit" else CLIENT, {"did": did, **more},
                          connection=self._connection)
@@ -188,13 +191,13 @@ class WebEndpoint:
         self.script.end()
         self.hang_up()
         self._server.close()
-        self._http.closed(SERVER)
+        self._http.closed(SERVER if self.script.stopped else CLIENT)
 
     def _handle(self, exchange: Exchange) -> None:
         request = exchange.request
         if request.path not in ((SSE_ENDPOINT, POSTS) if self._sse else (ENDPOINT,)):
             self.script.hits.append("%s %s" % (request.method, request.path))
-            exchange.reply(404)
+            exchange.reply(*(self.script.page(request) or (404, (), b"")))
             return
         self.connected.set()
         exchange = TracedExchange(exchange, self._http)

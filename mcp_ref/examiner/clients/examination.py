@@ -57,9 +57,10 @@ class ClientExamination:
                                 self._direct)
             self._tell("%s: opening" % revision)
             chapter.refused = stage.look()
+            chapter.garbled = stage.garbled
             if not chapter.refused:
                 self._play(chapter, stage)
-                chapter.finish(self._ids)
+            chapter.finish(self._ids)
         return self.chapters
 
     def _play(self, chapter: Chapter, stage: ClientStage) -> None:

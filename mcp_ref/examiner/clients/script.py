@@ -154,7 +154,8 @@ class Asked:
 
 
 Answer = Callable[[Asked], Any]
-Door = Callable[[HttpRequest, Any], Optional[Tuple[int, Sequence[Tuple[str, str]], bytes]]]
+Reply = Tuple[int, Sequence[Tuple[str, str]], bytes]
+Door = Callable[[HttpRequest, Any], Optional[Reply]]
 
 
 class Script:
@@ -170,6 +171,8 @@ class Script:
         """Method -> what answers it; `Script.answer` takes what is not in it."""
         self.door: Door = lambda request, message: None
         """Answers an HTTP request, with status, fields and body, before the table does; None: go on."""
+        self.page: Callable[[HttpRequest], Optional[Reply]] = lambda request: None
+        """Answers what is asked for beside the endpoint; None: 404."""
         self.style = "json"
         """The form in which HTTP answers a request: json or sse."""
         self.stream = True
@@ -195,6 +198,8 @@ class Script:
         self.streams: List[Callable[[bytes], bool]] = []
         """Ways to the client that belong to no request: a pipe, streams of GET."""
         self.over = False
+        self.stopped = False
+        """True once the examiner ends the client: what happens to its processes from then on is not its own doing."""
         self._changed = threading.Condition()
         self._ids = 1000
         self._last = clock()
@@ -279,7 +284,9 @@ class Script:
     @property
     def declared(self) -> Dict[str, Any]:
         """The capabilities that the client has declared last."""
-        for each in reversed(self.heard):
+        arrived = [Heard(message, each.request, each.at) for each in self.heard for message in (
+            each.message if isinstance(each.message, list) else [each.message])]
+        for each in reversed(arrived):
             found = each.params.get("capabilities") if each.method == INITIALIZE else each.meta.get(META_CAPABILITIES)
             if isinstance(found, dict):
                 return found

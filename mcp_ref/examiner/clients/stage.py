@@ -60,6 +60,10 @@ class ClientStage:
         self.direct = direct
         """True if the client is given the address of a socket, in the place of a command."""
         self._usual: Dict[str, ClientRun] = {}
+        self.garbled = False
+        """True if the client has sent bytes, and no message."""
+        self.authorizes: Optional[bool] = None
+        """True if the client gets a token where one is wanted; None: not tried yet."""
         self.endpoint: Any = None
         """The place where the client arrives, while it runs."""
 
@@ -81,6 +85,7 @@ class ClientStage:
                 self.scene, scenario, self.revision.name, address, context))
             try:
                 ended = self._until_over(script, started, endpoint)
+                script.stopped = not ended
             finally:
                 started.stop()
             words = started.words
@@ -124,11 +129,13 @@ class ClientStage:
     def look(self) -> str:
         """Start the client once; return why it cannot be examined in this revision, or ""."""
         run = self.usual()
+        self.garbled = bool(run.heard) and not any(isinstance(each.message, (dict, list)) for each in run.heard)
         opening = DISCOVER if self.revision.stateless else INITIALIZE
         if self.revision.stateless:
             good = any(each.is_request and each.method != INITIALIZE for each in run.heard)
         else:
-            good = "notifications/initialized" in run.methods
+            good = "notifications/initialized" in run.methods or any(
+                each.is_request and each.method not in (INITIALIZE, DISCOVER) for each in run.after(INITIALIZE))
         if good:
             return ""
         last = run.words.splitlines()[-1:]

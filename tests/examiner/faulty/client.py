@@ -7,6 +7,7 @@ It opens a connection, goes through all that the server offers, answers what the
 
 Nothing of the package is used here, so that no misreading is shared.
 """
+import re
 import sys
 import threading
 import time
@@ -26,7 +27,7 @@ class Client:
         self.waiting: Dict[Any, Any] = {}
         self.modern = revision == V5
         self.declared: Dict[str, Any] = {}
-        self.last = 0
+        self.last, self.gone = 0, False
         capabilities: Dict[str, Any] = {"roots": {}, "sampling": {}}
         if revision >= V3:
             capabilities["elicitation"] = {}
@@ -35,11 +36,16 @@ class Client:
         self.link: Any = Web(target[-1], self.take) if web else Pipe(target, self.take)
 
     def take(self, message: Any) -> None:
-        """Take a message of the server."""
+        """Take a message of the server; None: it is gone, and nothing is waited for any more."""
+        if message is None:
+            self.gone = True
+            for arrived, _ in list(self.waiting.values()):
+                arrived.set()
         if not isinstance(message, dict):
             return
         if "method" not in message:
-            waiting = self.waiting.pop(message.get("id"), None)
+            number = message.get("id")
+            waiting = self.waiting.pop(number if not isinstance(number, (dict, list)) else None, None)
             if waiting:
                 waiting[1].update(message)
                 waiting[0].set()
@@ -96,7 +102,7 @@ class Client:
                                 META + "clientCapabilities": self.capabilities}
         for fault, name in (("meta-no-version", "protocolVersion"), ("meta-no-capabilities", "clientCapabilities"),
                             ("meta-no-info", "clientInfo")):
-            if on(fault):
+            if on(fault) and (fault != "meta-no-info" or self.count > 3):
                 del meta[META + name]
         return meta
 
@@ -126,10 +132,10 @@ class Client:
         self.link.send([message] if on("batch-initialize") and method == "initialize" else message, tool)
         return arrived, answer, number
 
-    def wait(self, sent: Any, seconds: float = 10) -> Dict[str, Any]:
+    def wait(self, sent: Any, seconds: float = 3) -> Dict[str, Any]:
         """Wait for an answer; a request that takes too long is cancelled."""
         arrived, answer, number = sent
-        if not arrived.wait(seconds):
+        if not arrived.wait(0 if self.gone else seconds):
             self.link.cancel(number)
         found: Dict[str, Any] = answer
         return found
@@ -138,10 +144,16 @@ class Client:
                 token: bool = False) -> Dict[str, Any]:
         """Send a request, wait for its answer and return the result ({} if none); rounds are gone through."""
         sent = self.send(method, params, tool, token)
-        result = self.wait(sent).get("result") or {}
+        answer = self.wait(sent)
+        if self.modern and V5 in ((answer.get("error") or {}).get("data") or {}).get("supported", ()):
+            answer = self.wait(self.send(method, params, tool, token))
+        result = answer.get("result") or {}
         for _ in range(4):
             if result.get("resultType") != "input_required":
                 break
+            if any(self.refused(asked["method"], asked.get("params") or {})
+                   for asked in (result.get("inputRequests") or {}).values()):
+                return {}
             more = dict(params or {})
             if result.get("requestState") is not None:
                 more["requestState"] = result["requestState"] + ("x" if on("state-changed") else "")
@@ -154,7 +166,7 @@ class Client:
             number = sent[2] if on("round-same-id") else None
             sent = self.send(method, more, tool, token, number)
             result = self.wait(sent).get("result") or {}
-        return dict(result)
+        return dict(result) if result.get("resultType", "complete") in ("complete", "task") else {}
 
     def note(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification."""
@@ -227,6 +239,7 @@ class Client:
         if "logging" in self.declared and not self.modern:
             self.request("logging/setLevel", {"level": "warn" if on("level-name") else "warning"})
         if on("cancels-answered"):
+            time.sleep(6)
             self.note("notifications/cancelled", {"requestId": self.last})
         if not self.modern:
             self.request("ping")
@@ -239,12 +252,15 @@ class Client:
                 self.wait(sent)
         tasks = self.declared.get("tasks", {}).get("requests", {}).get("tools", {})
         for tool in found:
+            if self.modern and isinstance(self.link, Web) and not can_be_called(tool):
+                continue
             params = call_of(tool)
             support = tool.get("execution", {}).get("taskSupport", "forbidden")
             if on("arguments-list"):
                 params["arguments"] = ["a"]
-            if "call" in tasks and support != "forbidden" and not on("task-required") or on("task-forbidden") and (
-                    support == "forbidden") or on("task-undeclared") and "call" not in tasks:
+            augmented = support != "forbidden" and not on("task-required") or (
+                on("task-forbidden") and support == "forbidden") if "call" in tasks else on("task-undeclared")
+            if augmented:
                 self.task(dict(params, task={"ttl": 60000}), tool)
             elif support != "required" or on("task-required"):
                 self.request("tools/call", params, tool, True)
@@ -259,6 +275,15 @@ class Client:
             task = self.request("tasks/get", {"taskId": task["taskId"]})
         if "taskId" in task:
             self.request("tasks/result", {"taskId": task["taskId"]})
+
+
+def can_be_called(tool: Dict[str, Any]) -> bool:
+    """Return whether the annotations of a tool's arguments can be header fields."""
+    parts = (tool.get("inputSchema") or {}).get("properties", {}).values()
+    named = [part for part in parts if isinstance(part, dict) and "x-mcp-header" in part]
+    token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+    return all(isinstance(part["x-mcp-header"], str) and token.match(part["x-mcp-header"])
+               and part.get("type") in ("string", "integer", "boolean") for part in named)
 
 
 def call_of(tool: Dict[str, Any]) -> Dict[str, Any]:

@@ -31,6 +31,12 @@ class Fault(NamedTuple):
 # serverInfo out; and a state that decides nothing needs no seal, which nobody sees from outside.
 # cancel-unknown-error: an answer with the id of a request that never was can only be seen as that.
 # level-name, log-no-data: the rule about the fields of log messages is the more exact name.
+# The faulty client without a fault had some of its own, which the examiner found, and which are mended: it followed
+# results of unknown types, gave input that it had not declared, called tools with impossible annotations, and did not
+# try again after -32022. It does not wait any more where nothing can come.
+# meta-no-info: a client may be configured not to say who it is; so it does, and then does not any more.
+# task-forbidden: it does so where tasks are declared: elsewhere that is the fault task-undeclared.
+# cancels-answered: what was answered a moment ago may still be believed to be under way, so it waits for six seconds.
 # elicit-nested, sampling-no-limit: in 2026-07-28 the request stands in a result.
 
 SERVER: List[Fault] = [
@@ -370,7 +376,7 @@ CLIENT: List[Fault] = [
     # 2026-07-28
     Fault("meta-no-version", "meta.required-fields", MODERN, BOTH, "leaves protocolVersion out of _meta"),
     Fault("meta-no-capabilities", "meta.required-fields", MODERN, BOTH, "leaves clientCapabilities out of _meta"),
-    Fault("meta-no-info", "meta.client-info", MODERN, BOTH, "leaves clientInfo out of _meta"),
+    Fault("meta-no-info", "meta.client-info", MODERN, BOTH, "leaves clientInfo out of _meta after the third request"),
     Fault("state-changed", "mrtr.state-echo mrtr.state-opaque", MODERN, BOTH, "changes requestState"),
     Fault("state-invented", "mrtr.no-state-if-absent", MODERN, BOTH, "sends a requestState where there was none"),
     Fault("round-same-id", "mrtr.new-request-id", MODERN, BOTH, "tries again under the same id"),

@@ -40,7 +40,9 @@ class Pipe:
             except ValueError:
                 continue
             for one in message if isinstance(message, list) else [message]:
-                self.take(one)
+                if one is not None:
+                    self.take(one)
+        self.take(None)
 
     def send(self, message: Any, tool: Optional[Dict[str, Any]] = None) -> None:
         """Send a message."""
@@ -138,16 +140,16 @@ class Web:
             else:
                 self.whole(answer.read(), number)
         except (OSError, http.client.HTTPException):
-            pass
+            self.take({"id": number})
         finally:
             connection.close()
 
     def whole(self, body: bytes, number: Any) -> None:
         """Take the messages of a body."""
         try:
-            found = json.loads(body.decode("utf-8")) if body else []
+            found = json.loads(body.decode("utf-8"))
         except ValueError:
-            return
+            found = {"id": number}
         for one in found if isinstance(found, list) else [found]:
             if isinstance(one, dict) and one.get("id") is None and "error" in one:
                 one = dict(one, id=number)

@@ -1,11 +1,12 @@
-"""Switch on one fault after another, examine, and print what was found::
+"""Switch on one fault of the server and of the client after another, examine, and print what was found::
 
-    python3 tests/examiner/faulty/measure.py [--all] [--jobs N] [--write] [FAULT...]
+    python3 tests/examiner/faulty/measure.py [--all] [--jobs N] [--write] [--server | --client] [FAULT...]
 
-A line for each fault and place: the fault, the revision and the transport, the requirement that it breaks, the
-requirements that were named, the number of root causes, and the verdict. Each fault is shown in one place, the newest
-revision and the first transport that it has; with `--all` in all of them. The last line has the sums. With `--write`
-the rows go to `found.tsv` as well, from which `test_sensitivity.py` knows the scene that finds a fault.
+A fault of the client is named ``client:FAULT``. A line for each fault and place: the fault, the revision and the
+transport, the requirement that it breaks, the requirements that were named, the number of root causes, and the
+verdict. Each fault is shown in one place, the newest revision and the first transport that it has; with `--all` in all
+of them. The last line has the sums. With `--write` the rows go to `found.tsv` as well, from which
+`test_sensitivity.py` knows the scene that finds a fault.
 
 =========  ==========================================================================================================
 verdict    meaning
@@ -28,15 +29,23 @@ if str(ROOT) not in sys.path:
 
 from mcp_ref.checker.rules import load as load_rules  # noqa: E402
 from mcp_ref.examiner import wire_to  # noqa: E402
+from mcp_ref.examiner.clients.examination import ClientExamination  # noqa: E402
+from mcp_ref.examiner.clients.starts import CommandStart  # noqa: E402
 from mcp_ref.examiner.examination import Chapter, Examination  # noqa: E402
 from mcp_ref.examiner.report import ExaminationReport  # noqa: E402
 from mcp_ref.revisions import revision  # noqa: E402
-from tests.examiner.faulty.faults import REVISIONS, SERVER, Fault  # noqa: E402
+from tests.examiner.faulty.faults import CLIENT, REVISIONS, SERVER, Fault  # noqa: E402
 
 PROGRAM = Path(__file__).with_name("server.py")
+CLIENT_PROGRAM = Path(__file__).with_name("client.py")
 TABLE = Path(__file__).with_name("found.tsv")
 FOUND, NOISY, MISNAMED, MISSED = "found", "noisy", "misnamed", "missed"
 PATIENCE = 4.0
+
+
+def key(fault: Fault) -> str:
+    """Return the name by which a fault is asked for, and stands in the table: some are of both programs."""
+    return ("client:" if fault in CLIENT else "") + fault.name
 
 
 class Measured(NamedTuple):
@@ -50,11 +59,16 @@ class Measured(NamedTuple):
     verdict: str
     scenes: List[str]
 
+    @property
+    def key(self) -> str:
+        """The name of the fault in the table."""
+        return key(self.fault)
+
     def line(self) -> str:
         """Return one line of the table."""
         place = "%s %s" % (self.revision, self.transport)
         return "%-9s %-24s %-17s %-40s %d %s" % (
-            self.verdict, self.fault.name, place, self.fault.requirements.split()[0], self.causes,
+            self.verdict, self.key, place, self.fault.requirements.split()[0], self.causes,
             " ".join(self.named))
 
 
@@ -70,6 +84,15 @@ def examined(name: str, revision_name: str, transport: str, only: Tuple[str, ...
             return run(server.stdout.readline().decode().strip(), revision_name, only, patience)
         finally:
             server.kill()
+
+
+def examined_client(name: str, revision_name: str, transport: str, only: Tuple[str, ...] = (),
+                    patience: float = PATIENCE) -> Chapter:
+    """Examine the client with a fault (none if empty) in one place."""
+    command = [sys.executable, str(CLIENT_PROGRAM), *(["--fault", name] if name else []), "--revision", revision_name,
+               "{words}"]
+    return ClientExamination(
+        CommandStart(command), [revision(revision_name)], transport, only, patience).run()[0]
 
 
 def run(server: Any, revision_name: str, only: Tuple[str, ...], patience: float) -> Chapter:
@@ -104,9 +127,9 @@ def write(found: List[Measured]) -> None:
     """Write the table; rows of faults that were not measured stay."""
     kept = {line.split("\t")[0]: line for line in TABLE.read_text("utf-8").splitlines()} if TABLE.exists() else {}
     for each in found:
-        kept[each.fault.name] = "\t".join((each.fault.name, each.revision, each.transport, each.verdict, " ".join(
+        kept[each.key] = "\t".join((each.key, each.revision, each.transport, each.verdict, " ".join(
             each.named), " ".join(each.scenes)))
-    TABLE.write_text("".join(kept[fault.name] + "\n" for fault in SERVER if fault.name in kept), "utf-8")
+    TABLE.write_text("".join(kept[key(fault)] + "\n" for fault in SERVER + CLIENT if key(fault) in kept), "utf-8")
 
 
 def main(arguments: List[str]) -> int:
@@ -117,9 +140,11 @@ def main(arguments: List[str]) -> int:
         jobs = int(arguments[at + 1])
         del arguments[at:at + 2]
     names = [each for each in arguments if not each.startswith("--")]
-    work = [(fault, place) for fault in SERVER if not names or fault.name in names for place in places(fault, every)]
+    faults = CLIENT if "--client" in arguments else SERVER if "--server" in arguments else SERVER + CLIENT
+    work = [(fault, place) for fault in faults if not names or key(fault) in names for place in places(fault, every)]
     with ThreadPoolExecutor(jobs) as pool:
-        made = [(fault, place, pool.submit(examined, fault.name, *place)) for fault, place in work]
+        made = [(fault, place, pool.submit(examined_client if fault in CLIENT else examined, fault.name, *place))
+                for fault, place in work]
         found = []
         for fault, place, chapter in made:
             found.append(judged(fault, place, chapter.result()))

@@ -48,13 +48,25 @@ def _followed(run: ClientRun, cursors: List[str]) -> Verdict:
         len(cursors) + 1, len(cursors) + 1 - len(missing)))
 
 
+def _altered(run: ClientRun, cursors: List[str]) -> Verdict:
+    """Return the verdict on a client that asks for a page by a cursor that it was not given; None if it does not."""
+    for each in run.script.sent(LIST_TOOLS):
+        cursor = each.params.get("cursor")
+        if "cursor" in each.params and cursor not in cursors:
+            return Broken("no page had the cursor %.40r" % (cursor,))
+    return None
+
+
 @client_scene("pages", "pagination.no-fixed-size", "pagination.cursor-no-assumptions", "pagination.both-flows",
               provokes="pagination.cursor-unmodified pagination.end", needs=LIST_TOOLS)
 def pages(stage: ClientStage) -> Said:
     """A list comes in pages of several sizes, one of them empty, with odd cursors: each comes back as it was."""
     script = stage.script()
     _in_pages(script, list(CURSORS))
-    verdict = _followed(stage.run(script), list(CURSORS))
+    run = stage.run(script)
+    altered, verdict = _altered(run, list(CURSORS)), _followed(run, list(CURSORS))
+    if altered:
+        return {"pagination.cursor-no-assumptions": altered}
     return {"pagination.no-fixed-size": verdict, "pagination.cursor-no-assumptions": verdict,
             "pagination.both-flows": KEPT if verdict is KEPT else None}
 
@@ -68,7 +80,10 @@ def empty_cursor(stage: ClientStage) -> Said:
     if any(each.params.get("cursor") == "" for each in run.script.sent(LIST_TOOLS)):
         return KEPT
     _in_pages(plain, ["a"])
-    if isinstance(_followed(stage.run(plain), ["a"]), CannotTell):
+    second = stage.run(plain)
+    if _altered(second, ["a"]):
+        return CannotTell("the client has altered another cursor")
+    if isinstance(_followed(second, ["a"]), CannotTell):
         return CannotTell("the client has not asked for a second page")
     return Broken("the client follows the cursor \"a\", and not the cursor \"\"")
 

@@ -35,7 +35,9 @@ def odd_states(stage: ClientStage) -> Said:
                 asked_once.append(asked.id)
                 return {"resultType": "input_required", "requestState": state}
             got = asked.params.get("requestState")
-            found.append(KEPT if got == state else Broken("the state %.40r came back as %.40r" % (state, got)))
+            # A call without a state may be another one, and not the first again.
+            found.append(KEPT if got == state else CannotTell("no state came back") if got is None else Broken(
+                "the state %.40r came back as %.40r" % (state, got)))
             return text("done")
 
         return Tool({**ADD, "name": name}, play)

@@ -133,7 +133,8 @@ def ping(stage: ClientStage) -> Said:
     return KEPT if answers[0].get("result") == {} else Broken("ping: %s" % answers[0])
 
 
-@client_scene("unknown-request", "lifecycle.base-required", only=lambda revision: revision.peer_requests)
+@client_scene("unknown-request", "lifecycle.base-required", "jsonrpc.follow-spec",
+              only=lambda revision: revision.peer_requests)
 def unknown_request(stage: ClientStage) -> Said:
     """A request that nobody knows is refused with -32601."""
     answers: List[Any] = []
@@ -142,10 +143,11 @@ def unknown_request(stage: ClientStage) -> Said:
         "examiner/no-such-method", seconds=stage.patience)))
     run = stage.run(script)
     if not answers or answers[0] is None:
-        return Broken("an unknown request was not answered in %g s" % stage.patience)
+        return {"lifecycle.base-required": Broken("an unknown request was not answered in %g s" % stage.patience)}
     code = (answers[0].get("error") or {}).get("code")
-    return every([KEPT if code == METHOD_NOT_FOUND else Broken("an unknown request: %s" % answers[0]),
-                  stage.goes_on(run, "after an unknown request")])
+    known = Broken("an unknown request: %s" % answers[0])
+    return {"jsonrpc.follow-spec": KEPT if code == METHOD_NOT_FOUND else known,
+            "lifecycle.base-required": stage.goes_on(run, "after an unknown request")}
 
 
 @client_scene("batch", "batch.receive", only=lambda revision: revision.batching)

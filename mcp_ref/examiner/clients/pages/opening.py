@@ -6,11 +6,12 @@
 from functools import partial
 from typing import List
 
+from ....checker.observed import META_CAPABILITIES, META_REVISION
 from ....errors import INVALID_PARAMS
-from ....methods import DISCOVER, INITIALIZE, INITIALIZED, LIST_TOOLS, PING
+from ....methods import CANCELLED, DISCOVER, INITIALIZE, INITIALIZED, LIST_TOOLS, PING
 from ....wiretrace import CLIENT
 from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
-from ..script import UNSUPPORTED_VERSION, Asked, Refusal
+from ..script import UNSUPPORTED_VERSION, Asked, Heard, Refusal
 from ..stage import ClientRun, ClientStage
 
 client_scene = partial(scene, party=CLIENT, wires="pipe web sse")
@@ -21,17 +22,26 @@ _ALLOWED_UNDECLARED = (INITIALIZE, INITIALIZED, PING, DISCOVER, "notifications/c
 
 @client_scene(
     "ordinary", "lifecycle.base-required", "version.base-required", "version.client-sends-supported",
+    "meta.required-fields",
     provokes="jsonrpc.request-id-type lifecycle.init-first lifecycle.init-protocol-version lifecycle.init-capabilities "
-             "lifecycle.init-client-info lifecycle.initialized-notification meta.required-fields http.accept-both "
+             "lifecycle.init-client-info lifecycle.initialized-notification http.accept-both "
              "http.post-each-message http.header-standard-required http.header-version-after-init")
 def ordinary(stage: ClientStage) -> Said:
-    """Against a server that does nothing odd the client opens the conversation, and sends a request after that."""
+    """Against a server that does nothing odd the client opens the conversation, and sends a request after that; where
+    there is no handshake each request has the version and the capabilities."""
     run = stage.usual()
     asked = [each for each in run.heard if each.is_request and each.method not in (INITIALIZE, DISCOVER)]
     said: Verdict = KEPT if asked else CannotTell("the client has sent no request after the opening")
     echoed = [each.params.get("protocolVersion") == stage.revision.name for each in run.script.sent(INITIALIZE)]
     return {"version.base-required" if stage.revision.stateless else "lifecycle.base-required": said,
-            "version.client-sends-supported": KEPT if any(echoed) else None}
+            "version.client-sends-supported": KEPT if any(echoed) else None,
+            "meta.required-fields": every([_complete(each) for each in run.heard if each.is_request and (
+                each.method != INITIALIZE)]) if stage.revision.stateless else None}
+
+
+def _complete(heard: Heard) -> Verdict:
+    lacking = [name for name in (META_REVISION, META_CAPABILITIES) if name not in heard.meta]
+    return Broken("%s without %s" % (heard.method, " and ".join(lacking))) if lacking else KEPT
 
 
 def _versions(stage: ClientStage, versions: List[str]) -> Verdict:
@@ -40,7 +50,8 @@ def _versions(stage: ClientStage, versions: List[str]) -> Verdict:
         script = stage.script()
         script.version = version
         run = stage.run(script)
-        later = [each.method for each in run.after(INITIALIZE) if each.method not in ("", INITIALIZE, DISCOVER)]
+        later = [each.method for each in run.after(INITIALIZE) if each.method not in (
+            "", INITIALIZE, DISCOVER, CANCELLED)]
         if not run.script.sent(INITIALIZE):
             found.append(CannotTell("the client has not sent initialize"))
         else:

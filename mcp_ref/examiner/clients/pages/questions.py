@@ -48,7 +48,9 @@ def undeclared_mode(stage: ClientStage) -> Said:
         raise NotExamined("the client declares every mode of elicitation")
     answer = asked_of(stage, ELICIT, {"mode": "url", "message": "Open this", "elicitationId": "a",
                                       "url": "https://example.com/"})
-    code = ((answer or {}).get("error") or {}).get("code")
+    if answer is None:
+        return CannotTell("elicitation by a link was not answered")
+    code = (answer.get("error") or {}).get("code")
     return KEPT if code == INVALID_PARAMS else Broken("elicitation by a link, which is not declared: %s" % (answer,))
 
 

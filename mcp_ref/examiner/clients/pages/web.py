@@ -16,7 +16,7 @@ from .manners import BASE, base, first_of
 
 web_scene = partial(scene, party=CLIENT, wires="web")
 RESUMED, ICON = "test_reconnection", "/examiner-icon.png"
-_RETRY = 100
+_RETRY = 500
 """Milliseconds after which a stream is asked for again."""
 _NO_TYPE: Tuple[Tuple[str, Any], ...] = (
     ("empty", ""), ("blank", "a b"), ("colon", "a:b"), ("beyond_ascii", "\u00e9"), ("line_end", "a\r\nb"))
@@ -81,9 +81,12 @@ def session_gone(stage: ClientStage) -> Said:
     return KEPT if opened[0].field("mcp-session-id") is None else Broken("initialize came with the id of the session")
 
 
-@web_scene("cut", "http.resume-get", provokes="http.resume-respect-retry http.resume-client-poll")
+@web_scene("cut", "http.resume-get", "http.resume-client-poll", provokes="http.resume-respect-retry")
 def cut(stage: ClientStage) -> Said:
-    """A stream ends before the answer, behind an event with an id: the rest is asked for, behind that event."""
+    """A stream ends before the answer, behind an event with an id: the rest is asked for, behind that event.
+
+    Reading: a client that has ended, or was silent for as long as it was watched, does not come back.
+    """
     script = stage.script()
     waiting: Dict[str, Any] = {}
 
@@ -109,8 +112,11 @@ def cut(stage: ClientStage) -> Said:
         raise NotExamined("the client does not call the tool %s" % RESUMED)
     asked = [each for each in asked if each is not None]
     if not asked:
-        return CannotTell("the client has not asked for the rest")
-    return KEPT if asked[0] == "cut-1" else Broken("the last event was cut-1, and Last-Event-ID is %r" % asked[0])
+        never = "the client has not asked for the rest"
+        return {"http.resume-get": CannotTell(never), "http.resume-client-poll": Broken(never)}
+    right: Verdict = KEPT if asked[0] == "cut-1" else Broken(
+        "the last event was cut-1, and Last-Event-ID is %r" % asked[0])
+    return {"http.resume-get": right, "http.resume-client-poll": KEPT}
 
 
 # 2026-07-28
