@@ -477,3 +477,16 @@ def test_nobody_is_told_where_a_client_has_started_it(tmp_path):
     with Program(tmp_path, STDIO) as program:
         program.process.stdin.close()
         assert program.over() == 0 and not [line for line in program.lines if "waits for a client" in line]
+
+
+def test_the_hook_of_newer_interpreters_ends_by_the_code_and_shows_other_errors():
+    from mcp_ref.server.serving.process import Interrupted, _ExitQuietly
+
+    seen = []
+    hook = _ExitQuietly(lambda *exception: seen.append(exception[1]))
+    with pytest.raises(SystemExit) as ended:
+        hook(Interrupted, Interrupted(), None)
+    assert ended.value.code == 130 and not seen
+    other = ValueError()
+    hook(ValueError, other, None)
+    assert seen == [other]

@@ -75,7 +75,26 @@ class Interrupted(SystemExit, KeyboardInterrupt):
 def interrupted() -> BaseException:
     """Return the exception to raise after a Ctrl-C: `Interrupted`; at an interactive prompt KeyboardInterrupt, because
     `Interrupted` would end the prompt."""
-    return KeyboardInterrupt() if hasattr(sys, "ps1") or sys.flags.interactive else Interrupted()
+    if hasattr(sys, "ps1") or sys.flags.interactive:
+        return KeyboardInterrupt()
+    # From 3.14 on an uncaught exception is asked for KeyboardInterrupt before SystemExit, and so would show a traceback
+    # and end the process by the signal. An excepthook that raises SystemExit has its way in all versions.
+    if sys.version_info >= (3, 14) and not isinstance(sys.excepthook, _ExitQuietly):
+        sys.excepthook = _ExitQuietly(sys.excepthook)
+    return Interrupted()
+
+
+class _ExitQuietly:
+    """An excepthook that ends the program by `Interrupted` as by `SystemExit`; other exceptions go to the one before.
+    """
+
+    def __init__(self, before: Callable[..., object]) -> None:
+        self._before = before
+
+    def __call__(self, kind: Any, error: BaseException, trace: Any) -> None:
+        if isinstance(error, Interrupted):
+            raise SystemExit(error.code)
+        self._before(kind, error, trace)
 
 
 class Termination:
