@@ -54,6 +54,10 @@ Not passed on: batches (their requests go one by one), the `Mcp-Session-Id`, not
 carry them (counted in the session), and tokens of clients
 [2026-07-28 basic/authorization/security-considerations §Access Token Privilege Restriction] MUST NOT.
 
+One process serves a bridge: the servers behind, the calls that wait for an answer and the tasks are in its memory. A
+client with a handshake whose session another process has begun is refused by an error that says so; stateless clients
+need the same process for all rounds of one request, and for a task.
+
 To record or judge one side, put ``trace`` there: ``mcp_ref bridge --trace=FILE`` for the clients' side, ``mcp_ref
 bridge -- python3 -m mcp_ref trace --out FILE -- CMD`` for the other.
 """

@@ -1,4 +1,5 @@
 """The bridge: one walk through every pairing of revisions and of transports, and what belongs to sessions."""
+import inspect
 import itertools
 import json
 import os
@@ -13,6 +14,7 @@ import pytest
 from mcp_ref import Context, Server, connect
 from mcp_ref.bridge import Bridge
 from mcp_ref.client import Client
+from mcp_ref.client.connecting import transport_to
 from mcp_ref.errors import ConnectionLost, LocalProtocolError, McpError, PeerError, PeerProtocolError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.completion import PromptReference
@@ -384,6 +386,32 @@ def test_a_bridge_of_one_server_takes_no_other():
         Bridge(Server("one")).mount("git", Server("other"))
     with Bridge() as bridge, pytest.raises(PeerError, match="No server stands behind"):
         connect(bridge, era="legacy")
+
+
+def test_the_options_about_a_server_behind_are_those_of_connect():
+    """All by which `connect` reaches a server, in its order, with its defaults; but for who traces and judges."""
+    def options(function, **renamed):
+        return [(renamed.get(each.name, each.name), each.default)
+                for each in inspect.signature(function).parameters.values() if each.kind is each.KEYWORD_ONLY]
+
+    about_reaching = [each for each in options(transport_to) if each[0] not in ("trace", "limits")]
+    assert [each for each in options(connect) if each in about_reaching] == about_reaching
+    wanted = about_reaching + [("era", None)]
+    assert options(Bridge.mount) == wanted
+    assert options(Bridge.__init__, auth="", auth_behind="auth")[:len(wanted)] == wanted
+
+
+# Several processes
+
+def test_a_session_that_another_process_has_begun_is_refused_in_words():
+    with Bridge(Inner().server) as bridge, connect(bridge, era="legacy") as client:
+        connection, = bridge._sessions
+        session = connection.state.pop("bridge")  # as where a store has handed the session over
+        try:
+            with pytest.raises(PeerError, match="serve it with sessions in memory"):
+                client.list_tools()
+        finally:
+            connection.state["bridge"] = session
 
 
 # The end of either side, at any moment
