@@ -5,6 +5,8 @@ pairing                  client                                               se
 =======================  ===================================================  ========================================
 `bridge-client-...`      the official ones of both eras, over each transport  ours, over another transport
 `bridge-everything` ...  ours, without a handshake, over stdio                the reference servers, over stdio
+`bridge-through-...`     the official ones, TypeScript 1.x too, over both     `server-everything`: the same as without the
+                         kinds of HTTP                                        bridge
 =======================  ===================================================  ========================================
 
 `pairing(FRONT, BEHIND)` makes any other: `stdio`, `http` or `sse` on either side.
@@ -13,9 +15,16 @@ import contextlib
 import pathlib
 import subprocess
 import sys
+import tempfile
 import threading
 from functools import partial
 from typing import Callable, Dict, Iterator, List
+
+import foreign
+import peers
+import replays
+from foreign_sessions import Session
+from official_walk import expect
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = str(ROOT / "examples" / "everything_server.py")
@@ -67,6 +76,21 @@ def pairing(client: Official, front: str, back: str) -> None:
             client([url])
 
 
+def through(kind: str, commands: Dict[str, List[str]]) -> None:
+    """Let an official client do its steps at the reference server, and again behind the bridge over HTTP."""
+    programs = foreign.Programs(commands, "", peers.first_typescript() if kind == "ts1" else {}, {})
+    session = Session(kind, "everything", "stdio", replays.STEPS, "legacy" if kind.endswith("2") else "")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        server = [*commands["everything"], "stdio"]
+        saw = replays.client(programs, session, folder, server)
+        for front, path in PATHS.items():
+            with served([*BRIDGE, *LISTENS, "--inherit-env", "--", *server], path) as url:
+                again = replays.client(programs, session, folder, [url])
+            other = [pair for pair in zip(saw, again) if pair[0] != pair[1]]
+            expect(not other, "the same over %s: %s" % (front, other[:1]))
+
+
 def walks(clients: Dict[str, Official], ours: Callable[[str, List[str]], None],
           commands: Dict[str, List[str]], servers: List[str]) -> Dict[str, Callable[[], None]]:
     """Each pairing by name. ``ours(name, command)`` lets our client walk through a server."""
@@ -75,4 +99,5 @@ def walks(clients: Dict[str, Official], ours: Callable[[str, List[str]], None],
     # The database tells of a change that nobody has asked for, which no stateless client is told.
     table.update({"bridge-" + name: partial(ours, name, [*BRIDGE, "--inherit-env", "--", *commands[name]])
                   for name in servers if name != "sqlite"})
+    table.update({"bridge-through-" + kind: partial(through, kind, commands) for kind in ("py1", "py2", "ts1", "ts2")})
     return table

@@ -34,7 +34,8 @@ def client(programs: foreign.Programs, session: Session, folder: pathlib.Path, t
                           env=foreign.client_environment(programs, session, str(folder)), timeout=foreign.SECONDS,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     lines = [line for line in done.stdout.decode("utf-8", "replace").splitlines() if line.startswith('{"step"')]
-    expect(done.returncode == 0 and len(lines) == len(STEPS), "the client went through all steps: %s" % lines[-1:])
+    expect(done.returncode == 0 and len(lines) == len(session.steps),
+           "the client went through all steps: %s" % lines[-1:])
     return lines
 
 
