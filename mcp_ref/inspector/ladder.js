@@ -36,6 +36,20 @@ class Ladder {
     this.soon();
   }
 
+  // Show these steps behind the ones that are shown, all of which are before a place; follow: go to the last one.
+  extend(from, places, follow) {
+    while (this.shown.length && this.shown[this.shown.length - 1] >= from) this.at.delete(this.shown.pop());
+    if (this.shown.length && this.shown[this.shown.length - 1] < 0) this.shown.pop();
+    for (const place of places) {
+      if (this.session.phases.has(place)) this.shown.push(-1 - place);
+      this.at.set(place, this.shown.length);
+      this.shown.push(place);
+    }
+    this.rows.style.height = Math.max(1, this.shown.length) * ROW + "px";
+    if (follow) this.frame.scrollTop = this.shown.length * ROW;
+    this.soon();
+  }
+
   soon() {
     if (this.waiting) return;
     this.waiting = true;

@@ -54,6 +54,7 @@ class Page {
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || at("keys").open) return;
     const typing = event.target === at("search");
+    if (!typing && /^(input|textarea|select)$/i.test(event.target.tagName)) return;
     if (event.key === "Escape") {
       if (typing) at("ladder").focus();
       else { this.details.show(-1); at("ladder").focus(); }
@@ -88,6 +89,27 @@ class Page {
     } catch (error) {
       search.setAttribute("aria-invalid", "true");
       at("shown").textContent = error.message;
+    }
+  }
+
+  // Take what came since the last time; follow: go to the last step.
+  append(news, follow) {
+    if (news.steps.length === 0 && news.findings.length === 0 && news.phases.length === 0) return;
+    this.session.append(news);
+    // Folded rows turn up when their groups grow, and phases late: both are drawn anew, but not in a flood.
+    if (this.folded || news.phases.length || news.steps.length === 0) this.filter();
+    else {
+      try {
+        this.ladder.extend(news.from, this.session.filter(at("search").value, false, news.from), false);
+      } catch (error) { /* what is wrong with the filter stands beside it */ }
+    }
+    if (follow && at("details").hidden) at("ladder").scrollTop = this.ladder.shown.length * ROW;
+    if (!this.drawing) {
+      this.drawing = setTimeout(() => {
+        this.drawing = 0;
+        at("summary").textContent = this.summary();
+        this.overview();
+      }, 500);
     }
   }
 

@@ -22,6 +22,43 @@ class Session {
     for (const [kind, label, connection, places] of record.groups) this.group(kind, label, connection, places);
   }
 
+  // Take what came since the last time; the members of a record, each with what is new alone.
+  append(news) {
+    for (const name of ["kinds", "counted", "revisions", "connections"]) this.record[name] = news[name];
+    Object.assign(this.record.exchanges, news.exchanges);
+    for (const [revision, words] of Object.entries(news.glossary)) {
+      const known = this.record.glossary[revision] ??= {methods: {}, types: {}};
+      Object.assign(known.methods, words.methods);
+      Object.assign(known.types, words.types);
+    }
+    news.steps.forEach((step, at) => {
+      this.steps[news.from + at] = step;
+      if (step[ANSWERS] >= 0) this.response.set(step[ANSWERS], news.from + at);
+    });
+    for (const [label, connection, place] of news.phases) this.group("phase", label, connection, [place]);
+    for (const [number, kind, label, connection, places] of news.groups) this.grow(number, kind, label, connection, places);
+    for (const finding of news.findings) {
+      this.record.findings.push(finding);
+      add(this.findings, finding.step, finding);
+    }
+  }
+
+  // Add steps to a group. What was its last step is inside it now.
+  grow(number, kind, label, connection, places) {
+    const group = this.record.groups[number] ??= [kind, label, connection, []], known = group[3];
+    for (const place of places) {
+      const last = known.length ? known[known.length - 1] : -1;
+      if (place <= last) continue;
+      for (let at = Math.max(last, place - 5000); known.length && at < place; at++) {
+        const tracks = this.tracks.get(at) || [], mine = tracks.find((track) => track[2] === number);
+        if (mine) { if (mine[1] === "last") mine[1] = ""; } else add(this.tracks, at, [kind, "", number]);
+      }
+      add(this.tracks, place, [kind, known.length ? "last" : "first", number]);
+      if (known.length > 1) add(this.inside, last, [kind, label]);
+      known.push(place);
+    }
+  }
+
   group(kind, label, connection, places) {
     if (kind === "phase") {
       const name = this.record.connections.length > 1 ? label + ", connection " + this.connectionName(connection) : label;
@@ -76,10 +113,10 @@ class Session {
   }
 
   // Return the places that a filter lets through. Raises Error with a text for people.
-  filter(text, folded) {
+  filter(text, folded, from = 0) {
     const tests = parseFilter(text);
     const found = [];
-    for (let place = 0; place < this.steps.length; place++) {
+    for (let place = from; place < this.steps.length; place++) {
       if (folded && this.inside.has(place) && !this.findings.has(place)) continue;
       if (tests.every((test) => test(this, place))) found.push(place);
     }

@@ -335,3 +335,15 @@ def test_a_feed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         feed.take(Event(0.0, SERVER, MESSAGE, {"jsonrpc": "2.0", "method": "notifications/x"}))
     labels = [row[2] for row in feed.news({}, 0.0)["steps"]]
     assert len(labels) == 6 and "keeps no more" in labels[-1]
+
+
+def test_a_report_has_none_of_the_scripts_that_ask() -> None:
+    from mcp_ref.inspector import page as made
+
+    recorded = made(SessionRecord().document("x"))
+    live = made(dict(SessionRecord().document("x"), live=["request"]))
+    assert "fetch(" not in recorded and live.count("fetch(") == 3
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function",
+                 "XMLHttpRequest", "import(", "localStorage", "sessionStorage", "document.cookie", "WebSocket"):
+        assert word not in live, word
+    assert len(live.encode()) < 150 * 1024

@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(ROOT)]
 
 from browser import SetupError, browser  # noqa: E402
+from live_walks import LIVE_WALKS  # noqa: E402
 from walks import WALKS, Shown  # noqa: E402
 
 
@@ -35,7 +36,7 @@ def main() -> int:
         folder = pathlib.Path(name)
         try:
             with browser(options.install, folder) as window:
-                for walk in WALKS:
+                for walk in (*WALKS, *LIVE_WALKS):
                     if options.only and not walk.__name__.startswith(tuple(options.only)):
                         continue
                     started = time.monotonic()
@@ -44,6 +45,8 @@ def main() -> int:
                         outcome, passed = "passed", passed + 1
                     except Exception:
                         traceback.print_exc(file=sys.stdout)
+                        print("the page: %s\n%s" % (
+                            window.complaints(), window.run("return document.body.innerText")[:1500]))
                         outcome, failed = "FAILED", failed + 1
                     print("%-24s %6.1f s  %s" % (walk.__name__, time.monotonic() - started, outcome), flush=True)
         except SetupError as error:

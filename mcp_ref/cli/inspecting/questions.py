@@ -7,12 +7,13 @@ thread that serves the question waits for the answer.
 import threading
 from itertools import count
 from json import dumps
-from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 
 from ...codec import DecodeError, decode
 from ...inspector.live import Feed
 from ...jsontext import loads
 from ...messages.sampling import CreateMessageResult
+from ...protocol.elicitation import read_form
 from ..output import UsageError
 
 if TYPE_CHECKING:
@@ -32,14 +33,18 @@ class Questions:
         self._feed = feed
         self._numbers = count(1)
         self._lock = threading.Lock()
-        self._open: "Dict[str, Tuple[threading.Event, Dict[str, Any]]]" = {}
+        self._open: "Dict[str, Tuple[threading.Event, Dict[str, Any], Callable[[str], None]]]" = {}
 
-    def ask(self, connection: str, question: Dict[str, Any], gone: Optional[threading.Event]) -> Dict[str, Any]:
-        """Show a question, wait, and return its answer: ``action``, and ``text`` with JSON or words."""
+    def ask(self, connection: str, question: Dict[str, Any], gone: Optional[threading.Event],
+            check: Callable[[str], None] = lambda text: None) -> Dict[str, Any]:
+        """Show a question, wait, and return its answer: ``action``, and ``text`` with JSON or words.
+
+        ``check`` raises ValueError for a text that cannot be accepted: then the question stays open.
+        """
         number, answered = str(next(self._numbers)), threading.Event()
         given: Dict[str, Any] = {"action": "cancel"}
         with self._lock:
-            self._open[number] = answered, given
+            self._open[number] = answered, given, check
         self._feed.put("question", number, dict(question, connection=connection))
         try:
             while not answered.wait(_SLICE) and not (gone is not None and gone.is_set()):
@@ -58,6 +63,8 @@ class Questions:
             found = self._open.get(str(given.get("question")))
         if found is None:
             raise UsageError("this question is not open any more")
+        if given["action"] == "accept":
+            found[2](str(given.get("text") or ""))
         found[1].update(action=given["action"], text=str(given.get("text") or ""))
         found[0].set()
         return {}
@@ -66,7 +73,7 @@ class Questions:
         """Cancel all questions: the inspector ends."""
         with self._lock:
             waiting = list(self._open.values())
-        for answered, _ in waiting:
+        for answered, *_ in waiting:
             answered.set()
 
     def elicitation(self, connection: str) -> "Elicitation":
@@ -75,8 +82,16 @@ class Questions:
 
         def form(params: Any, context: "Context") -> Any:
             revision = context.connection.session.rules
-            found = self.ask(connection, {"kind": "form", "message": params.message,
-                                          "schema": _text(params.requested_schema, revision)}, context.cancelled)
+            schema = _text(params.requested_schema, revision)
+            rules = read_form(loads(schema.encode("utf-8")), revision)
+
+            def check(text: str) -> None:
+                problems = rules.problems({**rules.defaults(revision), **loads(text.encode("utf-8"))})
+                if problems:
+                    raise ValueError("; ".join(problems))
+
+            found = self.ask(connection, {"kind": "form", "message": params.message, "schema": schema},
+                             context.cancelled, check)
             return loads(found["text"].encode("utf-8")) if found["action"] == "accept" else found["action"]
 
         def url(request: "UrlRequest", context: "Optional[Context]") -> Any:
