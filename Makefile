@@ -4,7 +4,7 @@ TOOL = $(PYTHON) tests/tools
 SPEC ?= ../shared/spec
 
 .PHONY: help selfcheck demo test matrix check conformance interop hosts page-test foreign examined bench soak stress
-.PHONY: deploy fuzz pyz bundled wheel spec
+.PHONY: course deploy fuzz pyz bundled wheel spec
 help:    ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
 selfcheck: ## check what works on this system, and print a report to send (any python3, nothing installed)
@@ -23,6 +23,8 @@ interop: ## talk to real servers and clients of other makers
 	@$(PYTHON) tests/interop/run.py $(ARGS)
 hosts:   ## run the recipes of examples/hosts in GDB, Blender, LibreOffice ... (ARGS=--install: by apt-get)
 	@$(PYTHON) tests/hosts/run.py $(ARGS)
+course:  ## write examples/ as one page, build/course.html, with what they print when they run for it
+	@$(TOOL)/course_page.py $(ARGS)
 page-test: ## drive the page of a session in Chromium (ARGS=--install: by apt-get)
 	@$(PYTHON) tests/page/run.py $(ARGS)
 foreign: ## record sessions between programs of other makers, and judge them (about ten minutes)
