@@ -1,7 +1,7 @@
 """A whole server with `json` and `sys`, and six ways to break it.
 
 A server of the stdio transport is a program that reads lines and writes lines. Each line is one message of JSON-RPC 2.0
-[2025-11-25 basic/transports §stdio]. `tiny_server.py` beside this file is such a program in 55 lines. A session begins
+[2025-11-25 basic/transports §stdio]. `tiny_server.py` beside this file is such a program in 53 lines. A session begins
 with a handshake: the client asks `initialize`, the server answers with the revision that both will speak and with what
 it can do, and the client says `notifications/initialized` [2025-11-25 basic/lifecycle §Initialization]. Then tools can
 be listed and called [2025-11-25 server/tools §Protocol Messages].

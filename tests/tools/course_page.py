@@ -46,6 +46,7 @@ p { max-width: 46rem; }
 a { color: var(--client); }
 cite, .dim { color: var(--dim); font-style: normal; }
 code, pre { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 13px; }
+h2 code, h4 code { font-size: .85em; }
 pre { background: var(--raised); color: var(--text); border: 1px solid var(--line); border-radius: 4px; padding: .7rem;
   overflow: auto; max-height: 34rem; }
 pre.wrapped { white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -80,7 +81,7 @@ document.getElementById("theme").addEventListener("click", () => {
   const dark = root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   root.dataset.theme = dark === "dark" ? "light" : "dark";
 });
-""".replace("TITLE", _TITLE).replace('"RECORD"', json.dumps(json.dumps(_DATA)))
+""".replace("TITLE", _TITLE).replace('"RECORD"', json.dumps(_DATA))
 
 
 class Chapter(NamedTuple):
