@@ -17,6 +17,7 @@ ALL = python_files("mcp_ref", "tests", "examples")
 TOOLS = ROOT / "tests" / "tools"
 HOSTS = ROOT / "tests" / "hosts"  # whose walks `make interop` uses, too
 BENCH = ROOT / "tests" / "bench"  # whose modules the soak uses, too
+EXAMPLES = ROOT / "examples"  # whose course the tool that writes its page uses
 MAX_FUNCTION_LINES = 60
 PARTS = 4  # to read all files takes longer than one test may on a busy machine
 SELF_EVIDENT_LINES = 8  # a public function of no more lines may go without a docstring
@@ -89,7 +90,7 @@ def foreign(nodes: Iterable[ast.AST], allowed: Set[str]) -> Iterator[str]:
 def foreign_in(path: pathlib.Path) -> Iterator[str]:
     """The same for a file, by the folder it stands in."""
     folder = shown(path).split("/")[0]
-    folders = {"tests": (path.parent, TOOLS, HOSTS, BENCH), "examples": (path.parent,)}.get(folder, ())
+    folders = {"tests": (path.parent, TOOLS, HOSTS, BENCH, EXAMPLES), "examples": (path.parent,)}.get(folder, ())
     scripts = [script for each in folders for script in each.glob("*.py")]
     beside = {script.stem for script in scripts}
     if not shown(path).startswith(WITH_FOREIGN_PACKAGES):
