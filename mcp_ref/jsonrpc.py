@@ -36,6 +36,7 @@ The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-
 [2024-11-05 basic/messages §Requests], [2025-03-26 basic/index §Batching].
 """
 
+import json
 import sys
 from typing import Any, Dict, List, Optional, Union
 
@@ -118,7 +119,12 @@ class Batch(Record):
 
 
 class Encoded(str):
-    """A result that is JSON text already; lists that rarely change are kept in this form."""
+    """A result that is JSON text already: lists that rarely change are kept so, and plain texts are sent so."""
+
+
+def decoded(result: Any) -> Any:
+    """Return a result of ours as a JSON object, whether it is `Encoded` or not."""
+    return json.loads(result) if isinstance(result, Encoded) else result
 
 
 Message = Union[Request, Notification, Result, Error]
@@ -242,8 +248,7 @@ def _batch_item(item: Any, limits: Limits) -> Union[Message, Malformed]:
 def to_object(frame: Message) -> Dict[str, Any]:
     """Return the JSON object of a frame."""
     if isinstance(frame, Result):
-        result = loads(frame.result.encode("ascii")) if isinstance(frame.result, Encoded) else frame.result
-        return {"jsonrpc": "2.0", "id": frame.id, "result": result}
+        return {"jsonrpc": "2.0", "id": frame.id, "result": decoded(frame.result)}
     if isinstance(frame, Error):
         return _error_object(frame)
     value: Dict[str, Any] = {"jsonrpc": "2.0"}

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 
 from ..codec import decode, encode
 from ..errors import USER_REJECTED, PeerError, PeerProtocolError, RpcError
+from ..jsonrpc import decoded
 from ..messages.content import AudioContent, ImageContent, TextContent
 from ..messages.sampling import (
     CreateMessageRequestParams, CreateMessageResult, ModelHint, ModelPreferences, SamplingMessage, ToolChoice,
@@ -259,7 +260,7 @@ def _call(ctx: "AskingContext", box: "Tools", route: Route, use: ToolUseContent,
     if all(tool.name != use.name for tool in offered):
         return _failed("Unknown tool: %s" % use.name)
     try:
-        return route.call(context, {"name": use.name, "arguments": use.input, "_meta": ctx.meta})
+        return decoded(route.call(context, {"name": use.name, "arguments": use.input, "_meta": ctx.meta}))
     except RpcError as error:
         return _failed(error.message)
     except Exception as error:

@@ -31,14 +31,13 @@ the end of `subscriptions/listen` and of     they are answered later: ``proceed`
 plain functions with these four parameters; anything else is refused at registration.
 """
 
-import json
 import logging
 import time
 from typing import Any, Callable, Dict, Sequence
 
 from ...diagnostics.packagelog import get_logger
 from ...errors import RequestCancelled
-from ...jsonrpc import Encoded, shown
+from ...jsonrpc import decoded, shown
 from ...peer.context import HANDLED, Context, Route
 from ..hints.members import SignatureError
 from ..hints.signature import function_parts
@@ -75,8 +74,7 @@ def wrapped(method: str, route: Route, hooks: Sequence[Hook]) -> Route:
     def call(context: Context, params: Dict[str, Any]) -> Any:
         def go_on(index: int, params: Dict[str, Any]) -> Any:
             if index == len(hooks):
-                result = route.call(context, params)
-                return json.loads(result) if isinstance(result, Encoded) else result  # a page of a list
+                return decoded(route.call(context, params))
             hook = hooks[index]
             result = hook(method, params, context.principal,
                           lambda changed=params: go_on(index + 1, changed))

@@ -20,7 +20,7 @@ memory      what it is
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Tuple
 
 from ...errors import LocalProtocolError, PeerError
-from ...jsonrpc import Error, Request
+from ...jsonrpc import Error, Request, decoded
 from ...jsontext import dumps
 from ...options import REQUEST_TIMEOUT, refuse, spelt
 from ...peer.context import HANDLED
@@ -237,7 +237,7 @@ class TaskRun:
         route = self.tasks.route(context.session.rules)
         outer = HANDLED.set(context)
         try:
-            result = route.call(context, context.request.params or {})
+            result = decoded(route.call(context, context.request.params or {}))
             if rounds.outcome is None:
                 dumps(result)
                 return Outcome({"result": result}, {}, {})
