@@ -8,12 +8,13 @@ the interpreter, which would flatter it), and the memory of a payload is the pea
 """
 import contextlib
 import os
+import shutil
 import statistics
 import subprocess
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from machine import on_core
@@ -135,6 +136,33 @@ def cold_start(setup: Setup, *arguments: str) -> Iterator[Pair]:
 def cold_start_and_nothing(setup: Setup) -> Iterator[Pair]:
     """Spawn -> `initialize` answer against the life of an interpreter that does nothing."""
     yield (lambda: _timed_process(setup, "-c", "pass")), (lambda: _timed(setup.subject))
+
+
+@contextlib.contextmanager
+def start_processor(setup: Setup) -> Iterator[Pair]:
+    """Processor time from the start until `initialize` is answered: what others do on the machine counts for little.
+
+    The subject reads no options, as the loop reads none: `argparse` with all that it loads is a seventh of the start of
+    `examples/echo_server.py`.
+    """
+    yield (lambda: _processor_seconds(setup.floor)), (lambda: _processor_seconds(setup.sleeper))
+
+
+@contextlib.contextmanager
+def start_uncompiled(setup: Setup) -> Iterator[Pair]:
+    """The same from a copy of the package without compiled files, where none may be written; the floor is with them."""
+    with tempfile.TemporaryDirectory() as folder:
+        package = os.path.join(setup.environment["PYTHONPATH"], "mcp_ref")
+        shutil.copytree(package, os.path.join(folder, "mcp_ref"), ignore=shutil.ignore_patterns("__pycache__"))
+        environment = dict(setup.environment, PYTHONPATH=folder, PYTHONDONTWRITEBYTECODE="1")
+        bare = replace(setup, environment=environment)
+        yield (lambda: _processor_seconds(setup.sleeper)), (lambda: _processor_seconds(bare.sleeper))
+
+
+def _processor_seconds(peer: Callable[[], Peer]) -> float:
+    with peer() as started:
+        started.greet()
+        return started.processor_seconds()
 
 
 IMPORT = "import time; begin = time.perf_counter(); %s; print(time.perf_counter() - begin)"
