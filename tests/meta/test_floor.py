@@ -31,7 +31,7 @@ WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/offic
                          "tests/interop/foreign_client", "tests/interop/fastmcp_",
                          "tests/interop/examined_client.py", "tests/interop/examined_tiny",
                          "tests/hosts/official_client", "tests/hosts/notebook", "examples/hosts/in_",
-                         "examples/deploy/redis_store",
+                         "examples/deploy/redis_store", "examples/deploy/app", "tests/deploy/load_app",
                          "tests/typed")  # these for type checkers alone
 ALLOWED_BESIDE: Dict[str, Set[str]] = {
     "mcp_ref": set(), "examples": {"mcp_ref"}, "tests": {"mcp_ref", "pytest", "tests"},
