@@ -17,6 +17,7 @@ import subprocess
 import sys
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
+import curves
 from figures import FIGURES, OF_THE_PACKAGE, Figure
 from machine import Foreign, facts, on_core, two_cores
 from measures import OUR_IMPORT, STDLIB_IMPORTS, Setup
@@ -107,7 +108,7 @@ def progress(figure: Figure, shown: bool) -> Iterator[None]:
 
 def names(text: str) -> str:
     """An argument of `--only`."""
-    if not any(figure.name.startswith(text) for figure in FIGURES):
+    if not any(name.startswith(text) for name in [figure.name for figure in FIGURES] + list(curves.CURVES)):
         raise argparse.ArgumentTypeError("no figure's name begins with %r; see --help" % text)
     return text
 
@@ -124,6 +125,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true",
                         help="%d rounds, a tenth of the calls: does it work at all?" % QUICK_ROUNDS)
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write every sample there as well")
+    parser.add_argument("--curves", metavar="DIR", nargs="?", type=pathlib.Path, const=ROOT / "build" / "curves",
+                        help="measure instead how cost grows, and draw it there (default: build/curves); --only then "
+                        "takes the beginnings of %s" % ", ".join(curves.CURVES))
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--server", metavar="CMD", help="judge another stdio server, one with the tools echo(text), "
                        "add(a, b) and sleep(ms), the last of which answers `slept`; `--tools N` is added to the "
@@ -138,6 +142,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Measure and print; return the exit code."""
     options = parsed(arguments)
+    if options.curves:
+        setting = curves.Setting(clean_python(), environment())
+        return curves.main(setting, options.curves, options.only or (), options.quick)
     rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
     compared, cores = setup(options), two_cores()
     subject = options.server or ("the floor itself" if options.noise else "mcp_ref")
