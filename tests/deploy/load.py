@@ -24,8 +24,9 @@ REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28
 PATIENCE = 30.0
 SOON = 12.0
 """Seconds after an interruption in which errors have a reason: a host starts again, a lease (see `tasks`) runs out."""
-LIMITS = Limits(max_elicitations_per_second=1e6, http_keep_alive=0.0, request_timeout=PATIENCE)
-"""No connection is used twice, so that each request comes to any host."""
+LIMITS = Limits(max_elicitations_per_second=1e6, http_keep_alive=0.0, request_timeout=PATIENCE, max_reconnect_delay=2.0)
+"""No connection is used twice, so that each request comes to any host. A stream that was refused is asked for soon, so
+that an update which is late can be told from one that is lost."""
 
 
 class Step(NamedTuple):

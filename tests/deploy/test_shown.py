@@ -52,6 +52,14 @@ def test_what_the_container_file_copies_and_starts_is_there() -> None:
     assert [word for word in command if word not in ("--bind", "0.0.0.0:8000")] == unit
 
 
+def test_the_page_about_a_million_sessions_says_what_its_program_computes() -> None:
+    done = subprocess.run([sys.executable, str(SHOWN / "capacity.py")], timeout=SECONDS, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, check=True)
+    lines = done.stdout.decode().splitlines()
+    text = (SHOWN / "capacity.py").read_text(encoding="utf-8")
+    assert len(lines) == 8 and all("    %s\n" % line in text for line in lines)
+
+
 @pytest.mark.time_limit(60)
 @pytest.mark.skipif(bool(missing()) or not (GUNICORN and ACTIVATE),
                     reason="NOT CHECKED: no Redis, gunicorn or systemd-socket-activate here; see `make deploy`")
