@@ -1,4 +1,4 @@
-"""What the hosts of the proof serve: `examples/deploy/app.py` with more tools; `MCP_TEST_SLOW` makes its store slow."""
+"""What the hosts of the proof serve: `examples/deploy/app.py` with more tools; `MCP_TEST_SLOW`, `MCP_TEST_AHEAD`: see `proof`."""
 import os
 import pathlib
 import sys
@@ -7,6 +7,10 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples" / "deploy")]
+
+AHEAD, right = float(os.environ.get("MCP_TEST_AHEAD", "0")), time.time
+if AHEAD:
+    time.time = lambda: right() + AHEAD  # before anything else takes the function
 
 import redis_store  # noqa: E402
 

@@ -64,7 +64,6 @@ def test_the_page_about_a_million_sessions_says_what_its_program_computes() -> N
 @pytest.mark.skipif(bool(missing()) or not (GUNICORN and ACTIVATE),
                     reason="NOT CHECKED: no Redis, gunicorn or systemd-socket-activate here; see `make deploy`")
 def test_gunicorn_takes_the_socket_of_systemd_and_serves_what_clients_need(tmp_path: pathlib.Path) -> None:
-    """[2026-07-28 basic/authorization/index §Protected Resource Metadata Discovery Requirements] MUST"""
     port = free_port()
     with Redis(tmp_path / "a folder") as redis:
         settings = dict(os.environ, MCP_URL="https://mcp.example.com/mcp", MCP_ISSUER="https://auth.example.com",

@@ -191,12 +191,6 @@ def redis_server() -> Tuple[str, Dict[str, str]]:
     return str(folder / "usr" / "bin" / "redis-server"), {"LD_LIBRARY_PATH": os.pathsep.join(sorted(libraries))}
 
 
-def fake_time() -> str:
-    """The path of libfaketime, likewise: a library to preload, by which the clock of a process is wrong."""
-    (path,) = _unpacked("faketime", "libfaketime").glob("usr/lib/*/faketime/libfaketime.so.1")
-    return str(path)
-
-
 def _unpacked(name: str, *packages: str) -> pathlib.Path:
     """A folder with packages of Debian, unpacked and not installed."""
     folder = PEERS / name
