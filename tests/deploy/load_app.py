@@ -1,4 +1,4 @@
-"""What the hosts of the proof serve: `examples/deploy/app.py` with more tools; `MCP_TEST_SLOW`, `MCP_TEST_AHEAD`: see `proof`."""
+"""What the hosts of the proof serve: `examples/deploy/app.py` and more tools; `proof` sets the environment."""
 import os
 import pathlib
 import sys
