@@ -112,8 +112,8 @@ def program(shown: Shown, name: str, text: str) -> str:
 def press(shown: Shown, text: str, inside: str = "#desk") -> None:
     """Press the button with this text as soon as it is there."""
     shown.browser.until(
-        "const found = [...document.querySelectorAll(arguments[0] + ' button')].find((b) => b.textContent === arguments[1]"
-        " && b.offsetParent); if (found) found.click(); return Boolean(found)", inside, text)
+        "const found = [...document.querySelectorAll(arguments[0] + ' button')].find((b) => b.offsetParent"
+        " && b.textContent === arguments[1]); if (found) found.click(); return Boolean(found)", inside, text)
 
 
 def write(shown: Shown, text: str) -> None:
@@ -312,7 +312,8 @@ def stands_hostile(shown: Shown) -> None:
         press(shown, "many", ".items")
         write(shown, json.dumps({"seconds": long}))
         press(shown, "Call")
-        browser.run("window.worst = 0; let last = performance.now(); const tick = () => { const now = performance.now();"
+        browser.run("window.worst = 0; let last = performance.now(); const tick = () => {"
+                    "const now = performance.now();"
                     "window.worst = Math.max(window.worst, now - last); last = now; setTimeout(tick, 20); }; tick()")
         ends = time.monotonic() + 20 * long + 60
         while "sent" not in (browser.run(LAST_CALL) or ""):
@@ -348,8 +349,8 @@ def desk_contrast(shown: Shown) -> None:
         finally:
             browser.size(1280)
         nameless = browser.run(
-            "return [...document.querySelectorAll('button, input, select, textarea')].filter((each) => each.offsetParent"
-            "&& !(each.textContent.trim() || each.getAttribute('aria-label') || each.labels?.length))"
+            "return [...document.querySelectorAll('button, input, select, textarea')].filter((each) =>"
+            "each.offsetParent && !(each.textContent.trim() || each.getAttribute('aria-label') || each.labels?.length))"
             ".map((each) => each.outerHTML)")
         assert nameless == [], nameless
         press(shown, "Cancel", ".question")
