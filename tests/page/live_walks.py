@@ -229,6 +229,7 @@ def answers(shown: Shown) -> None:
             browser.type(".question [aria-label=name]", "Ada")
             press(shown, "Send", ".question")
             browser.until("return document.querySelector('.question .told')?.textContent.includes('colour')")
+            browser.complaints()  # the browser has noted the answer that was refused
             choose(shown, ".question [aria-label=colour]", 1)
             shown.browser.picture(shown.pictures / ("question-%s.png" % era))
             press(shown, "Send", ".question")
