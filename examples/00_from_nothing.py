@@ -45,10 +45,10 @@ BREAKS = (
           "    message = json.loads(line); print('got', message['method'])", "stdio.server-stdout-only-mcp"),
     Break("Its names are those of Python", '"inputSchema"', '"input_schema"', "tools.input-schema-object"),
     Break("It answers notifications", "        continue", '        message["id"] = None', "jsonrpc.error-same-id"),
-    Break("Its ids are always strings", 'response["result"] =', 'response["id"], response["result"] = str(message["id"]),',
-          "jsonrpc.response-same-id"),
+    Break("Its ids are always strings", 'response["result"] =',
+          'response["id"], response["result"] = str(message["id"]),', "jsonrpc.response-same-id"),
     Break("It has an error beside each result", '{"jsonrpc": "2.0", "id"', '{"jsonrpc": "2.0", "error": None, "id"',
-          "jsonrpc.response-not-both"),
+          "jsonrpc.follow-spec"),
     Break("Its text is a number", '"text": text}', '"text": 3}', "schema.result"),
 )
 

@@ -56,7 +56,12 @@ def on_a_pipe() -> None:
             session.message("server", line)
 
     process, heard = start(TINY.replace(", flush=True", "")), threading.Event()
-    reader = threading.Thread(target=lambda: (process.stdout.readline(), heard.set()))
+
+    def read() -> None:
+        process.stdout.readline()
+        heard.set()
+
+    reader = threading.Thread(target=read)
     reader.start()
     process.stdin.write(PING + b"\n")
     process.stdin.flush()

@@ -264,6 +264,7 @@ What the tests of the tree guard
 ``features``              a revision has an attribute for each row of FEATURES and VALUES, and no others
 ``floor``                 the grammar of 3.8, the standard library alone, names, docstrings, lengths
 ``imports``               nothing is loaded before it is used; the copy works under any name
+``inspecting``            each feature of the table in `examples/inspecting.md` has a test
 ``layers``                imports go down the floors; no circles; no folder of more than 22 modules; a module with one
                           importer has a reason to be one
 ``options``               each option is named in a signature, and a misspelt one is refused with the right word

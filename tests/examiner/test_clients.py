@@ -120,7 +120,7 @@ PROCESS = {"shutdown", "stays", "deaf", "exits", "mute", "killed", "stderr", "no
 """Scenes for which the client has to start a process."""
 LACKS = {"version.client-sends-latest", "http.session-reinitialize", "http.param-client-support", "http.param-mirror",
          "http.param-reject-tool", "http.param-exclude-tool", "http.param-append", "http.param-extract",
-         "tasks.tool-required"}
+         "tasks.tool-required", "http.resume-client-poll"}
 """What the small client does not do."""
 
 

@@ -5,7 +5,7 @@ pairing                  client                                               se
 =======================  ===================================================  ========================================
 `bridge-client-...`      the official ones of both eras, over each transport  ours, over another transport
 `bridge-everything` ...  ours, without a handshake, over stdio                the reference servers, over stdio
-`bridge-through-...`     the official ones, TypeScript 1.x too, over both     `server-everything`: the same as without the
+`bridge-through-...`     the official ones, TypeScript 1.x too, over both     `server-everything`: the same as without a
                          kinds of HTTP                                        bridge
 =======================  ===================================================  ========================================
 
