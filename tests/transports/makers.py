@@ -122,6 +122,7 @@ def custom_transport() -> Any:
         raise AssertionError("the example is missing")
     module: Any = importlib.util.module_from_spec(spec)
     path = list(sys.path)
+    sys.path.insert(0, str(ROOT / "examples"))  # where it finds what the chapters of the course share
     spec.loader.exec_module(module)
     sys.path[:] = path
     return module.LengthPrefixed
