@@ -4,8 +4,9 @@ On a pipe: a line on standard output that is no message [2025-11-25 basic/transp
 buffer; a standard error that nobody reads, until its pipe is full; an end of input that the server does not notice
 [2025-11-25 basic/lifecycle §Shutdown > stdio]. Over HTTP: a `Host` that the server does not know, which it refuses
 because a page of the web may have sent it [2026-07-28 basic/transports/streamable-http §Security & Endpoint]; a proxy
-that keeps a stream back until it is whole, of which only the header against it is shown. And on both: a client of one era that waits for a server of the other
-[2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions].
+that keeps a stream back until it is whole, of which only the header against it is shown. And on both: a client of one
+era that waits for a server of the other [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based
+Versions].
 
 `python3 -m mcp_ref doctor SERVER` looks for such reasons. Here each is a few lines, so that it is known when it is met.
 """

@@ -113,7 +113,8 @@ class Extension:
     def adapt(self, role: "Role", method: str, revision: Revision, route: Route) -> Route:
         """Return how a method of the protocol is answered; ``route`` is how it is answered without this extension.
 
-        A route that wraps it must change nothing for peers that have not declared the extension.
+        A route that wraps it must change nothing for peers that have not declared the extension. What ``route.call``
+        returns is a JSON object, or its text as `jsonrpc.Encoded`: `jsonrpc.decoded` makes an object of either.
         """
         return route
 

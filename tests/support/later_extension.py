@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from mcp_ref.codec import Model, decode, encode, member
+from mcp_ref.jsonrpc import decoded
 from mcp_ref.messages.base import MetaObject, request_meta, result_meta, result_type
 from mcp_ref.methods import CLIENT, NOTIFICATION, REQUEST, SERVER, Method
 from mcp_ref.peer.context import Route
@@ -122,7 +123,7 @@ class Later(Extension):
             if not wanted or len(self._waiting) >= self.limit:
                 return result
             ticket = "t%d" % next(self._numbers)
-            self._waiting[ticket] = result
+            self._waiting[ticket] = decoded(result)
             context.notify(TAKEN, {"ticket": ticket})
             return {"resultType": KIND, "ticket": ticket}
 
