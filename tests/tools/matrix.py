@@ -24,7 +24,7 @@ from fetch_suites import cached
 from interpreters import SUPPORTED, Interpreter, find
 
 AT_ONCE = min(2, os.cpu_count() or 1)
-RUN_SECONDS = 1200
+RUN_SECONDS = 2400
 ENDS_ONLY = ("tests/meta", "tests/bench", "tests/checker", "tests/examiner", "tests/fuzz")
 
 
