@@ -1,7 +1,6 @@
 # One verb per line; `make` alone lists them. PYTHON=... chooses the interpreter, ARGS=... goes to the command behind.
 PYTHON ?= python3
 TOOL = $(PYTHON) tests/tools
-SPEC ?= ../shared/spec
 
 .PHONY: help selfcheck demo test matrix check conformance interop hosts page-test foreign examined bench soak stress
 .PHONY: course deploy fuzz pyz bundled wheel spec
@@ -48,5 +47,5 @@ bundled: ## run the core of the suite against the package as one file, as `bundl
 	@$(TOOL)/bundled.py $(ARGS)
 wheel:   ## build a wheel into build/wheel, and check it in an environment of its own
 	@$(TOOL)/wheel.py $(ARGS)
-spec:    ## rebuild spec_index.json and requirements.tsv from a copy of the specification
-	@$(TOOL)/spec_index.py $(SPEC) $(ARGS)
+spec:    ## rebuild spec_index.json and requirements.tsv from the specification, in the folder MCP_REF_SPEC
+	@$(TOOL)/spec_index.py

@@ -21,8 +21,12 @@ What does not: the peers that tests write by hand, findings that follow from a f
 gets; what other processes serve over HTTP; the fuzzer, whose peers send anything at any time ("*"); and whatever goes
 on after the test. Of a connection that a wider fixture has made the end is not judged.
 
+A test marked ``needs(NAME)`` reads a folder that is not part of the project; without it the test is skipped
+(`tests.support.outside`).
+
 `--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all tests;
-`--only-ids FILE` the tests that a JSON file lists. `--journal FILE` keeps what fails, for `tests/tools/steady.py`.
+`--only-ids FILE` the tests that a JSON file lists. `--journal FILE` keeps what fails or is skipped, for
+`tests/tools/steady.py`.
 """
 import faulthandler
 import gc
@@ -77,7 +81,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: Optional[pytest.Item]) 
 # --- the journal ------------------------------------------------------------------------------------------------------
 
 class _Journal:
-    """Writes a JSON line for each failure and for the end of the run; beside it, in a file of its own, what is running.
+    """Writes a JSON line for each failure or skip and for the end of the run; a second file names the running test.
 
     Both are on disk at each moment, for a test's time limit ends the process without a word.
     """
@@ -95,10 +99,14 @@ class _Journal:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self._write(test=report.nodeid, message="%s: %s" % (report.when, _message(report)))
+        elif report.skipped and not hasattr(report, "wasxfail"):
+            self._write(skipped=report.nodeid, reason=_reason(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self._write(uncollected=report.nodeid)
+        elif report.skipped:
+            self._write(skipped=report.nodeid, reason=_reason(report))
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         self._write(end=int(exitstatus))
@@ -116,9 +124,17 @@ def _message(report: pytest.TestReport) -> str:
     return crash.message if crash is not None else report.longreprtext
 
 
+def _reason(report: Any) -> str:
+    text = report.longrepr[2]  # after file and line
+    return text[len("Skipped: "):] if text.startswith("Skipped: ") else text
+
+
 # --- the time limit ---------------------------------------------------------------------------------------------------
 
 def pytest_configure(config: pytest.Config) -> None:
+    wrong = _outside().mistaken() if _has_support() else []
+    if wrong:
+        raise pytest.UsageError("; ".join(wrong))
     # Capturing is suspended here, so fd 2 is still the terminal's or the log's.
     config.stash[REAL_STDERR] = os.dup(2)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -161,6 +177,10 @@ class _Clock:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     _Clock.start(item)
+    for marker in item.iter_markers("needs"):
+        reason = _outside().absent(*marker.args)
+        if reason:
+            pytest.skip(reason)
 
 
 @pytest.hookimpl(trylast=True)
@@ -271,12 +291,25 @@ def _forget_raised() -> None:
         places.reset()
 
 
+# --- what `tests.support` has ------------------------------------------------------------------------------------------
+
+def _has_support() -> bool:
+    """False for a copy of this file that `tests/meta/test_conftest.py` tries."""
+    return os.path.isdir(os.path.join(os.path.dirname(__file__), "support"))
+
+
+def _outside() -> Any:
+    from tests.support import outside
+
+    return outside
+
+
 # --- whatever we send is legal ----------------------------------------------------------------------------------------
 
 def _judges() -> Optional[Callable[[], Dict[str, List[str]]]]:
     """Have what this process does from now on judged; the function that says at the end which rules were broken."""
-    if not os.path.isdir(os.path.join(os.path.dirname(__file__), "support")):
-        return None  # a copy of this file, where `tests/meta/test_conftest.py` tries it
+    if not _has_support():
+        return None
     from tests.support.judged import SCHEMA, broken
     from tests.support.schema_tap import listen
 

@@ -15,16 +15,14 @@ from mcp_ref.messages import (
     ToolAnnotations,
 )
 from mcp_ref.revisions import R2025_11_25, REVISIONS, Revision, revision
-from tests.meta.facts import missing
-from tests.support.official_schema import PRESENT, SPEC
+from tests.support.outside import SPEC
 
+specified = pytest.mark.needs("specification")
 Change = Callable[[MemberDeclaration], None]
 
 
 @pytest.fixture(scope="module")
 def schemas() -> Dict[Revision, Any]:
-    if not PRESENT:
-        missing("NOT CHECKED: no copy of the specification at %s" % SPEC)
     return {when: crosscheck.definitions_of(str(SPEC), when) for when in REVISIONS}
 
 
@@ -34,6 +32,7 @@ def differences(when: Revision, schemas: Dict[Revision, Any]) -> List[str]:
     return [line for line in definition_differences(when, schemas[when]) if "%s %s" % (when, line) not in known]
 
 
+@specified
 def test_there_are_no_differences_but_the_errata(schemas: Any, capsys: Any) -> None:
     assert crosscheck.compare(str(SPEC)) == []
     assert crosscheck.main(str(SPEC)) == 0
@@ -43,6 +42,7 @@ def test_there_are_no_differences_but_the_errata(schemas: Any, capsys: Any) -> N
     assert all(len(row.reason) > 20 for row in crosscheck.ERRATA)
 
 
+@specified
 def test_the_command_prints_and_counts_what_differs(schemas: Any, capsys: Any, monkeypatch: Any) -> None:
     change(monkeypatch, Tool, "title", set_to(wire="caption"))
     assert crosscheck.main(str(SPEC)) == 1
@@ -51,6 +51,7 @@ def test_the_command_prints_and_counts_what_differs(schemas: Any, capsys: Any, m
     assert "difference: 2026-07-28 Tool.caption: not in the schema" in printed
 
 
+@specified
 def test_an_erratum_that_no_longer_differs_is_a_difference(schemas: Any, monkeypatch: Any) -> None:
     row = crosscheck.Erratum((R2025_11_25,), "Tool.name: something", "a reason")
     monkeypatch.setattr(crosscheck, "ERRATA", crosscheck.ERRATA + (row,))
@@ -106,6 +107,7 @@ FIELDS = [
 ]
 
 
+@specified
 @pytest.mark.parametrize("cls, attr, how, when, lines", FIELDS,
                          ids=["%s.%s-%s" % (f[0].__name__, f[1], f[3]) for f in FIELDS])
 def test_a_broken_field_is_found(cls: Any, attr: str, how: Change, when: str, lines: List[str], schemas: Any,
@@ -133,6 +135,7 @@ def rename(m: MemberDeclaration, when: Revision) -> None:
     m.wire = "renamed"
 
 
+@specified
 @pytest.mark.parametrize("how", [flip, rename])
 def test_no_field_can_be_broken_unseen(
     how: Callable[[MemberDeclaration, Revision], None], schemas: Any, monkeypatch: Any
@@ -151,6 +154,7 @@ def test_no_field_can_be_broken_unseen(
 # -- Broken on purpose: a class, a method, a schema --------------------------------------------
 
 
+@specified
 @pytest.mark.parametrize("cls, window, when, line", [
     (Icon, {"since": "2025-06-18"}, "2025-06-18", "Icon: not in the schema"),
     (Icon, {"until": "2025-11-25"}, "2026-07-28", "Icon: missing here"),
@@ -183,6 +187,7 @@ METHODS = [
 ]
 
 
+@specified
 @pytest.mark.parametrize("name, facts, when, lines", METHODS, ids=["%s-%s" % (m[0], m[2]) for m in METHODS])
 def test_a_broken_method_is_found(name: str, facts: Any, when: str, lines: List[str], schemas: Any,
                                   monkeypatch: Any) -> None:
@@ -224,11 +229,13 @@ SCHEMAS: List[Any] = [
 ]
 
 
+@specified
 @pytest.mark.parametrize("when, how, line", SCHEMAS, ids=[row[2][:60] for row in SCHEMAS])
 def test_a_change_of_a_schema_is_found(when: str, how: Any, line: str, schemas: Any) -> None:
     assert any(line in found for found in differences(revision(when), broken_copy(schemas, when, how)))
 
 
+@specified
 def test_a_frame_that_is_read_too_freely_is_found(schemas: Any, monkeypatch: Any) -> None:
     from mcp_ref.crosscheck import shapes
 

@@ -8,8 +8,8 @@ from mcp_ref.codec import DecodeError, Unrepresentable, decode, encode
 from mcp_ref.jsonschema import compile
 from mcp_ref.messages.extensions import skills, tasks
 from mcp_ref.revisions import LATEST
-from tests.meta.facts import SPEC, missing
 from tests.support.official_schema import PATIENT
+from tests.support.outside import SPEC
 
 STATE: Dict[str, Any] = {"taskId": "786512e2", "createdAt": "2026-11-22T10:30:00Z",
                          "lastUpdatedAt": "2026-11-22T10:40:00Z", "ttlMs": None}
@@ -76,10 +76,9 @@ def test_a_task_without_what_its_status_brings_along_is_not_sent() -> None:
         encode(tasks.CompletedTask("1", "then", "now", None), LATEST)
 
 
+@pytest.mark.needs("specification")
 def test_tasks_are_those_of_the_schema_of_the_extension() -> None:
     path = SPEC.parent / "spec-ext/tasks/schema.json"
-    if not path.is_file():
-        missing("NOT CHECKED: no copy of the extensions at ../shared/spec-ext")
     document = json.loads(path.read_text(encoding="utf-8"))
 
     def fits(name: str, value: Any) -> bool:

@@ -6,16 +6,15 @@ cases listed here with a reason.
 """
 import functools
 import json
-import os
-import pathlib
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 import pytest
 
 from mcp_ref.jsonschema import DRAFT_07, DRAFT_2020_12, check_schema, compile
-from tests.meta.facts import missing
+from tests.support.outside import JSON_SCHEMA_SUITE, folder
 
-VARIABLE = "MCP_REF_JSON_SCHEMA_SUITE"
+pytestmark = pytest.mark.needs("JSON Schema suite")
+SUITE = folder(JSON_SCHEMA_SUITE)
 REMOTES = "http://localhost:1234/"
 PARTS: List[Tuple[str, str]] = [("draft2020-12", DRAFT_2020_12), ("draft7", DRAFT_07)]
 
@@ -41,27 +40,19 @@ class Case(NamedTuple):
     tests: List[Dict[str, Any]]
 
 
-def suite() -> pathlib.Path:
-    """The folder of the suite; skips aloud, or fails where CI wants it."""
-    if not os.environ.get(VARIABLE):
-        missing("NOT RUN: the official JSON Schema suite; set %s to its folder" % VARIABLE)
-    return pathlib.Path(os.environ[VARIABLE])
-
-
 @functools.lru_cache(maxsize=None)
 def remotes() -> Dict[str, Any]:
     """The documents that the suite's references lead to, by URI."""
-    folder = suite() / "remotes"
-    return {REMOTES + path.relative_to(folder).as_posix(): json.loads(path.read_text(encoding="utf-8"))
-            for path in folder.rglob("*.json")}
+    return {REMOTES + path.relative_to(SUITE / "remotes").as_posix(): json.loads(path.read_text(encoding="utf-8"))
+            for path in (SUITE / "remotes").rglob("*.json")}
 
 
 def cases(part: str, dialect: str, pattern: str) -> List[Case]:
     """The cases of the files that match."""
     found = []
-    for path in sorted((suite() / "tests" / part).glob(pattern)):
+    for path in sorted((SUITE / "tests" / part).glob(pattern)):
         for case in json.loads(path.read_text(encoding="utf-8")):
-            name = path.relative_to(suite() / "tests").as_posix()
+            name = path.relative_to(SUITE / "tests").as_posix()
             found.append(Case(name, dialect, case["description"], case["schema"], case["tests"]))
     assert found, "no such part in the suite"
     return found

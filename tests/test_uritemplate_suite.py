@@ -1,22 +1,18 @@
-"""The official test cases for URI templates, when a copy is at hand.
+"""The official test cases for URI templates, if MCP_REF_URITEMPLATE_SUITE names the folder that holds them.
 
-They are not part of this tree: MCP_REF_URITEMPLATE_SUITE names the folder that holds them, and
-`tests/tools/fetch_suites.py` fetches one. Without it one test is skipped, and says so; in CI it fails.
+`tests/tools/fetch_suites.py` fetches a copy.
 """
-
 import json
-import os
-import pathlib
 from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 import pytest
 
 from mcp_ref.uritemplate import expand, match
-from tests.meta.facts import missing
+from tests.support.outside import URI_TEMPLATE_SUITE, absent, folder
+
+pytestmark = pytest.mark.needs("URI template suite")
 
 FILES = ("spec-examples", "spec-examples-by-section", "extended-tests", "negative-tests")
-VARIABLE = "MCP_REF_URITEMPLATE_SUITE"
-FOLDER = os.environ.get(VARIABLE)
 
 
 class Case(NamedTuple):
@@ -27,14 +23,14 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    for file in FILES if FOLDER else ():
-        groups = json.loads(pathlib.Path(FOLDER or "", file + ".json").read_text(encoding="utf-8"))
+    for file in FILES:
+        groups = json.loads((folder(URI_TEMPLATE_SUITE) / (file + ".json")).read_text(encoding="utf-8"))
         for group in groups.values():
             for template, expected in group["testcases"]:
                 yield Case(file, template, expected, group["variables"])
 
 
-CASES = list(cases())
+CASES = [] if absent(URI_TEMPLATE_SUITE) else list(cases())
 
 
 def shown(case: Any) -> Optional[str]:
@@ -43,8 +39,6 @@ def shown(case: Any) -> Optional[str]:
 
 
 def test_the_official_cases_are_at_hand() -> None:
-    if not FOLDER:
-        missing("NOT RUN: the official URI template test cases; set %s to the folder that holds them" % VARIABLE)
     assert {case.file for case in CASES} == set(FILES)
     assert len(CASES) >= 220
 

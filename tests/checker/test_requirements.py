@@ -1,7 +1,6 @@
 """Every binding requirement that shows on the wire has a rule, or a reason why nobody who only observes can decide it.
 
-A first judgement of each row, made before there were rules, is no part of the project: ../shared/observer.tsv. Where it
-is at hand it is compared with ours.
+A first judgement of each row, made before there were rules, lies beside the specification: observer.tsv.
 """
 import csv
 
@@ -9,10 +8,9 @@ import pytest
 
 from mcp_ref.checker.rules import RULES, UNDECIDED, load
 from mcp_ref.requirements import requirements
-from tests.meta.facts import ROOT, SPEC, missing
+from tests.support.outside import SPEC
 
 load()
-LIST = ROOT.parent / "shared" / "observer.tsv"
 DECIDED = {each for rule in RULES.values() for each in (rule.id, *rule.also)}
 
 _ELSEWHERE = "a client may have an id from elsewhere, and does not say so"
@@ -71,17 +69,9 @@ def stated():
     """The rows that bind a client or a server and can be seen or called, with those of the extensions."""
     found = {}
     for folder in (SPEC, SPEC.parent / "spec-ext"):
-        if not (folder / "requirements.tsv").is_file():
-            missing("NOT CHECKED: no list of requirements at ../shared/%s" % folder.name)
         found.update(table_of(folder / "requirements.tsv"))
     return {id: row for id, row in found.items() if row["level"] != "MAY" and row["testable"] in ("wire", "api")
             and row["role"] in ("client", "server", "both")}
-
-
-def judgements():
-    if not LIST.is_file():
-        pytest.skip("NOT COMPARED: no first judgement of the requirements at ../shared/observer.tsv")
-    return table_of(LIST)
 
 
 def test_no_requirement_is_decided_and_undecided():
@@ -92,6 +82,7 @@ def test_ids_and_reasons_are_of_the_list():
     assert [id for id in UNDECIDED if id not in requirements() or len(UNDECIDED[id]) < 20] == []
 
 
+@pytest.mark.needs("specification")
 def test_each_row_that_shows_has_a_rule_or_a_reason(capsys):
     rows = stated()
     assert sorted(set(rows) - DECIDED - set(UNDECIDED)) == []
@@ -104,8 +95,9 @@ def test_differences_from_the_first_judgement_are_undecided():
     assert [id for id in DIFFERENT if id not in UNDECIDED] == []
 
 
+@pytest.mark.needs("specification")
 def test_all_other_rows_are_as_first_judged():
-    rows = judgements()
+    rows = table_of(SPEC.parent / "observer.tsv")
     ruled = {id for id, row in rows.items() if row["decidable"] != "no"}
     assert sorted(ruled - DECIDED - set(DIFFERENT)) == []
     assert sorted(set(rows) - ruled - set(UNDECIDED) - set(DIFFERENT)) == []

@@ -20,6 +20,7 @@ from mcp_ref.requirements import REPOSITORIES, SITE
 from mcp_ref.revisions import FEATURES, NAMES, REVISIONS, VALUES, revision
 
 from tests.support import official_schema
+from tests.support.outside import SPEC
 from tests.tools import spec_index
 
 from .running import ROOT, fresh, here, one_line_of
@@ -199,7 +200,6 @@ def test_windows_are_written_as_citations_have_them(name):
 
 # Revisions, pages, requirements
 
-SPEC = ROOT.parent / "shared" / "spec"
 INDEX = json.loads((ROOT / "tests" / "data" / "spec_index.json").read_text(encoding="utf-8"))
 
 
@@ -312,12 +312,10 @@ def found_by(capsys, searched, id):
     return 1 + min([found_by(capsys, each["name"], id) for each in json.loads(out).get("matches", ())], default=99)
 
 
+@pytest.mark.needs("specification")
 def test_ten_clauses_are_each_found_with_two_searches(capsys):
     """Drawn anew each time, with a printed seed. The first search is for page and heading, as a reader sees them."""
-    table = SPEC / "requirements.tsv"
-    if not table.is_file():
-        pytest.skip("NOT CHECKED: no copy of the specification at ../shared/spec")
-    with open(str(table), encoding="utf-8", newline="") as file:
+    with open(str(SPEC / "requirements.tsv"), encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     seed = random.randrange(10 ** 6)
     print("seed", seed)

@@ -1,7 +1,7 @@
 """What an observer cannot decide of a server, or only in part, the examiner provokes: a scene for each row at MUST.
 
-The rows and what would provoke them are those of a first judgement that is no part of the project, ../shared/
-observer.tsv. What no scene exercises stands in NOT_PROVOKED, with the reason.
+The rows and what would provoke them are those of a first judgement that lies beside the specification, observer.tsv.
+What no scene exercises stands in NOT_PROVOKED, with the reason.
 """
 import csv
 from typing import Any, Dict, List
@@ -9,10 +9,10 @@ from typing import Any, Dict, List
 import pytest
 
 from mcp_ref.examiner.scenes import load
-from tests.meta.facts import ROOT, missing
+from tests.support.outside import SPEC
 
-LIST = ROOT.parent / "shared" / "observer.tsv"
-REQUIREMENTS = [ROOT.parent / "shared" / part / "requirements.tsv" for part in ("spec", "spec-ext")]
+LIST = SPEC.parent / "observer.tsv"
+REQUIREMENTS = [SPEC / "requirements.tsv", SPEC.parent / "spec-ext" / "requirements.tsv"]
 _TOKEN = "it needs a second token, with other scopes, and one is all that the examiner is given"
 _IDENTITY = "it needs two identities, and one token is all that the examiner is given"
 NOT_PROVOKED: Dict[str, str] = {
@@ -42,9 +42,8 @@ def read(path: Any) -> List[Dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
+@pytest.mark.needs("specification")
 def test_what_can_be_provoked_is_provoked() -> None:
-    if not LIST.is_file() or not all(each.is_file() for each in REQUIREMENTS):
-        missing("NOT CHECKED: no first judgement of the requirements at ../shared/observer.tsv")
     wire = {row["id"] for path in REQUIREMENTS for row in read(path)
             if row["testable"] == "wire" and row["role"] in ("server", "both") and "MUST" in row["level"]}
     asked = {row["id"]: row["provoke"] for row in read(LIST)

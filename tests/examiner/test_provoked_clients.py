@@ -9,7 +9,6 @@ import pytest
 from mcp_ref.examiner.scenes import load
 from mcp_ref.wiretrace import CLIENT
 from tests.examiner.test_provoked import LIST, REQUIREMENTS, read
-from tests.meta.facts import missing
 
 _RECEIVES = "it binds who runs a task: the scripted server asks a client for none, beside one that is not declared"
 _IDENTITY = "it binds who runs tasks for several identities, which a client does not: it has one server"
@@ -37,9 +36,8 @@ def exercised() -> Set[str]:
     return {id for row in load(CLIENT).values() for id in (*row.ids, *row.provokes)}
 
 
+@pytest.mark.needs("specification")
 def test_what_can_be_provoked_of_clients_is_provoked() -> None:
-    if not LIST.is_file() or not all(each.is_file() for each in REQUIREMENTS):
-        missing("NOT CHECKED: no first judgement of the requirements at ../shared/observer.tsv")
     wire = {row["id"] for path in REQUIREMENTS for row in read(path)
             if row["testable"] == "wire" and row["role"] in ("client", "both") and "MUST" in row["level"]}
     asked = {row["id"]: row["provoke"] for row in read(LIST)

@@ -1,23 +1,22 @@
 """What the checks of the tree read: its files, the specification's requirement list, and which rows the tests claim.
 
-The list of requirements lives in the specification's folder beside the checkout. Where that is absent, what needs it
-is skipped with a loud reason; in CI (environment variable `CI`) it fails instead.
+The list of requirements lives in the specification's folder: tests that read it are marked ``needs("specification")``.
 """
 import ast
 import csv
 import functools
 import gc
-import os
 import pathlib
 import re
 import subprocess
-from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, NoReturn, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Set, Tuple
 
 import pytest
 
+from tests.support.outside import SPEC
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "mcp_ref"
-SPEC = ROOT.parent / "shared" / "spec"
 TOP_LEVEL = {"setup.cfg", "mcp_ref", "tests", "examples", "Makefile", "README.md"}
 
 
@@ -82,13 +81,6 @@ def imported_names(node: ast.AST) -> List[str]:
     return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
 
 
-def missing(what: str) -> NoReturn:
-    """Skip aloud, or fail where this run is a judge."""
-    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
-        pytest.fail("%s, and CI is set" % what, pytrace=False)
-    pytest.skip(what)
-
-
 def expect_nothing(found: List[str]) -> None:
     """Fail with one line per finding."""
     if found:
@@ -111,8 +103,6 @@ def requirements() -> Dict[str, Requirement]:
     """The requirement list by id, with the rows of the extensions."""
     found: Dict[str, Requirement] = {}
     for table in (SPEC / "requirements.tsv", SPEC.parent / "spec-ext" / "requirements.tsv"):
-        if not table.is_file():
-            missing("NOT CHECKED: no copy of the specification at %s" % os.path.relpath(str(table), str(ROOT)))
         with open(str(table), encoding="utf-8", newline="") as rows:
             found.update((row["id"], Requirement(
                 row["id"], row["level"], tuple(row["revisions"].split(",")), row["role"], row["area"], row["testable"],

@@ -10,6 +10,8 @@ import pytest
 from tests.meta.facts import Requirement, claims, claims_without_handshake, expect_nothing, requirements
 from tests.requirements import EXCEPTIONS
 
+pytestmark = pytest.mark.needs("specification")
+
 # Areas whose rows are all due.
 AREAS_DUE: Tuple[str, ...] = (
     "jsonrpc", "lifecycle", "versioning", "batching", "stdio", "ping", "cancellation", "progress", "schema-dialect",

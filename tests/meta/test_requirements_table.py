@@ -2,6 +2,8 @@
 import ast
 from typing import Dict, Iterator, Tuple
 
+import pytest
+
 from tests.meta.facts import expect_nothing, nodes_of, python_files, requirements, shown
 from tests.meta.test_requirements import AREAS_DUE, ROLES
 from tests.support.requirements_table import HANDSHAKE, STATELESS, STATELESS_TOO, WINDOWS, revisions_of
@@ -25,6 +27,7 @@ def stated() -> Dict[str, Tuple[str, ...]]:
     return {row.id: tuple(name for name in row.revisions if name in HANDSHAKE) for row in requirements().values()}
 
 
+@pytest.mark.needs("specification")
 def test_windows_are_those_of_the_requirement_list() -> None:
     known = stated()
     places = dict(asked())
@@ -35,6 +38,7 @@ def test_windows_are_those_of_the_requirement_list() -> None:
     expect_nothing(wrong)
 
 
+@pytest.mark.needs("specification")
 def test_rows_of_both_eras_are_those_of_the_requirement_list() -> None:
     rows = requirements()
     both = {row.id for row in rows.values() if STATELESS in row.revisions and len(row.revisions) > 1}

@@ -82,11 +82,6 @@ def closing_line(text: str) -> str:
     return re.sub(r"^=+ | =+$", "", lines[-1])
 
 
-def skips(text: str) -> List[str]:
-    """The lines of a log that say which tests were skipped, and why."""
-    return [line for line in text.splitlines() if line.startswith("SKIPPED [")]
-
-
 def run_all(found: List[Interpreter], arguments: List[str]) -> List[Outcome]:
     """Run the suite on all of them, those with the most to do first, and give the outcomes in this order."""
     ordered = sorted(found, key=lambda interpreter: len(left_out(interpreter, arguments)))
@@ -110,8 +105,8 @@ def main(arguments: List[str]) -> int:
     codes = [judged(outcome) for outcome in outcomes]  # now, when nothing else runs: they run alone
     for outcome, code in zip(outcomes, codes):
         print("  %-8s %-7s %s" % (outcome.label, "FAILED" if code else "passed", closing_line(outcome.text)))
-        for reason in skips(outcome.text):
-            print("             %s" % reason)
+        for line in steady.skips([outcome.run.journal] if outcome.run else []):
+            print("             " + line)
     for version in absent:
         print("  %-8s ABSENT  no such CPython on PATH or below `pyenv root`; NOT TESTED" % version)
     if absent and in_ci():

@@ -16,6 +16,7 @@ person.
 """
 import csv
 import json
+import os
 import pathlib
 import re
 import sys
@@ -300,13 +301,14 @@ def requirement_table(folder: pathlib.Path) -> str:
         list(COLUMNS), *requirement_rows(folder), *extension_rows(folder.parent / "spec-ext")])
 
 
-def main(arguments: List[str]) -> int:
-    """Write both, from the folder that holds the requirement list and a folder per revision."""
-    folder = pathlib.Path(arguments[0])
-    revisions = sorted(path for path in folder.glob("*") if REVISION.match(path.name))
-    if not revisions:
-        print("make spec: no revisions of the specification in %s (SPEC=... names another folder)" % folder)
-        return 1
+def main() -> int:
+    """Write both, from the folder that holds the requirement list and a folder for each revision."""
+    name = os.environ.get("MCP_REF_SPEC", "")
+    folder = pathlib.Path(name)
+    if not name or not any(REVISION.match(path.name) for path in folder.glob("*")):
+        where = "%s has no folder for any revision" % folder if name else "MCP_REF_SPEC is not set"
+        print("make spec: %s: make spec MCP_REF_SPEC=FOLDER, with a copy of the specification" % where, file=sys.stderr)
+        return 2
     index = whole_index(folder)
     INDEX.parent.mkdir(parents=True, exist_ok=True)
     INDEX.write_text(json.dumps(index, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -317,4 +319,4 @@ def main(arguments: List[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -9,10 +9,11 @@ test is mended, or leaves the suite for `make stress`.
 
 Without the variable, as in `make test`, each failure counts at once.
 
-A run of pytest writes a journal for this (`--journal FILE`, in `tests/conftest.py`): the tests that failed, the one
-that is running, and how the run ended. A run that broke off (a test's time limit ends the process) is made once more,
-after the test that was running has passed alone.
+A run of pytest writes a journal for this (`--journal FILE`, in `tests/conftest.py`): the tests that failed or were
+skipped, the one that is running, and how the run ended. A run that broke off (a test's time limit ends the process) is
+made once more, after the test that was running has passed alone.
 """
+import collections
 import json
 import os
 import pathlib
@@ -82,9 +83,13 @@ def _say(text: str) -> None:
 # --- runs of pytest ---------------------------------------------------------------------------------------------------
 
 class Journal(NamedTuple):
-    """What a run of pytest has written down; ``end`` is its exit code as pytest knew it, None if it broke off."""
+    """What a run of pytest has written down; ``end`` is its exit code as pytest knew it, None if it broke off.
+
+    ``skipped`` has the reason for each test that was skipped.
+    """
 
     failed: Dict[str, str]
+    skipped: Dict[str, str]
     uncollected: List[str]
     running: str
     end: Optional[int]
@@ -93,6 +98,7 @@ class Journal(NamedTuple):
 def read_journal(path: pathlib.Path) -> Journal:
     """Read the journal of a run that is over, whichever way it ended."""
     failed: Dict[str, str] = {}
+    skipped: Dict[str, str] = {}
     uncollected: List[str] = []
     end = None
     lines = path.read_text(encoding="ascii").splitlines() if path.is_file() else []
@@ -100,12 +106,21 @@ def read_journal(path: pathlib.Path) -> Journal:
         entry = json.loads(line)
         if "test" in entry:
             failed.setdefault(entry["test"], entry["message"])
+        elif "skipped" in entry:
+            skipped[entry["skipped"]] = entry["reason"]
         elif "uncollected" in entry:
             uncollected.append(entry["uncollected"])
         else:
             end = entry["end"]
     running = path.with_suffix(".running")
-    return Journal(failed, uncollected, running.read_text("ascii").rstrip("\n") if running.is_file() else "", end)
+    name = running.read_text("ascii").rstrip("\n") if running.is_file() else ""
+    return Journal(failed, skipped, uncollected, name, end)
+
+
+def skips(paths: Iterable[pathlib.Path]) -> List[str]:
+    """Return a line for each reason why tests were skipped in the runs with these journals, the most frequent first."""
+    reasons = collections.Counter(reason for path in paths for reason in read_journal(path).skipped.values())
+    return ["left out: %d test%s: %s" % (count, "s" * (count > 1), reason) for reason, count in reasons.most_common()]
 
 
 class Run:
@@ -118,7 +133,7 @@ class Run:
                  environment: Optional[Dict[str, str]] = None) -> None:
         self.root, self.journal, self.where = root, journal, where
         self.environment = environment
-        self._pytest = [python, "-m", "pytest", "-p", "no:cacheprovider"]
+        self._pytest = [python, "-m", "pytest", "-p", "no:cacheprovider", "-rfE"]  # `skips` lists the others
         self.command = [*self._pytest, "--journal", str(journal), *arguments]
         journal.parent.mkdir(parents=True, exist_ok=True)
         self._forget()

@@ -1,7 +1,8 @@
 """Run the test suite in `.venv`, made where it is missing; arguments go to pytest (`make test ARGS="-k ping"`).
 
-Without arguments two halves run side by side, where there are two cores: what the first one says is seen as it comes,
-and what the second one says behind it. In `.ci/run` a test that failed is tried again: see `steady`.
+Without arguments two halves run side by side, where there are two cores: the output of the first one is shown as it
+comes, that of the second one afterwards, and then how many tests were left out, and why. In `.ci/run` a test that
+failed is tried again: see `steady`.
 """
 import os
 import subprocess
@@ -54,6 +55,8 @@ def run_halves(halves: List[steady.Run]) -> int:
         said.seek(0)
         text = said.read().decode("utf-8", "replace")
     print(text, end="", flush=True)
+    for line in steady.skips(half.journal for half in halves):
+        say(line)
     codes = [half.judge(code) for half, code in zip(halves, codes)]
     say("both halves passed" if not any(codes) else "FAILED: %s" % ", ".join(
         "the %s half" % name for name, code in zip(("first", "second"), codes) if code))
