@@ -24,7 +24,7 @@ on after the test. Of a connection that a wider fixture has made the end is not 
 A test marked ``needs(NAME)`` reads a folder that is not part of the project; without it the test is skipped
 (`tests.support.outside`).
 
-`--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all tests;
+`--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all test files;
 `--only-ids FILE` the tests that a JSON file lists. `--journal FILE` keeps what fails or is skipped, for
 `tests/tools/steady.py`.
 """
@@ -291,7 +291,7 @@ def _forget_raised() -> None:
         places.reset()
 
 
-# --- what `tests.support` has ------------------------------------------------------------------------------------------
+# --- what `tests.support` has -----------------------------------------------------------------------------------------
 
 def _has_support() -> bool:
     """False for a copy of this file that `tests/meta/test_conftest.py` tries."""
@@ -355,7 +355,7 @@ def _tracemalloc() -> Any:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--repeat", type=int, default=1, metavar="N", help="run each test marked `race` N times")
-    parser.addoption("--part", type=_part, default=(1, 1), metavar="K/N", help="run the K-th of N parts of the tests")
+    parser.addoption("--part", type=_part, default=(1, 1), metavar="K/N", help="run the K-th of N parts of the files")
     parser.addoption("--only-ids", metavar="FILE", help="run the tests whose ids this JSON file lists")
     parser.addoption("--journal", metavar="FILE", help="write what fails, and which test runs, to this file")
 
@@ -368,16 +368,20 @@ def _part(text: str) -> Tuple[int, int]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    """Leave out what is in other parts; whoever runs all parts has run each test once. Cases of one test stay together.
-    """
+    """Run only the tests that `--only-ids` lists."""
     only = config.getoption("only_ids")
     if only:
         wanted = set(json.loads(pathlib.Path(only).read_text(encoding="ascii")))
         items[:] = [item for item in items if item.nodeid in wanted]
+
+
+def pytest_ignore_collect(collection_path: pathlib.Path, config: pytest.Config) -> Optional[bool]:
+    """Do not even import the files of other parts. All parts together run each test once."""
     number, parts = config.getoption("part")
-    if parts > 1:
-        items[:] = [item for item in items
-                    if zlib.crc32(item.nodeid.partition("[")[0].encode()) % parts == number - 1]
+    if parts == 1 or not collection_path.name.startswith("test_"):
+        return None
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    return True if zlib.crc32(name.encode()) % parts != number - 1 else None
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ from mcp_ref.jsonschema import (
     DRAFT_07, DRAFT_2020_12, Bounds, InvalidSchema, SchemaError, UnresolvedReference, UnsupportedDialect,
     UnsupportedPattern, Violation, check_schema, compile, validate,
 )
-from tests.meta.facts import requirements
-from tests.support.requirements_table import STATELESS
+from tests.support.requirements_table import STATELESS, every_revision_of
 
 PACKAGE = pathlib.Path(mcp_ref.jsonschema.__file__).parent
 SINCE_2025_11_25 = ["2025-11-25", STATELESS]
@@ -33,7 +32,7 @@ OLD_TUPLE = {"items": [{"type": "string"}]}
 @pytest.mark.spec("schema.support-2020-12")
 @pytest.mark.parametrize("revision", SINCE_2025_11_25)
 def test_a_schema_without_dialect_is_2020_12(revision: str) -> None:
-    assert revision in requirements()["schema.support-2020-12"].revisions
+    assert revision in every_revision_of("schema.support-2020-12")
     assert validate([1], TUPLE)
     assert not validate(["a"], TUPLE)
     assert validate({"a": 1}, {"unevaluatedProperties": False})

@@ -2,6 +2,7 @@
 import http.client
 import json
 import re
+from contextlib import closing
 from typing import Any, Dict, Optional, Tuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -13,11 +14,10 @@ RESOURCE, SERVER = "/.well-known/oauth-protected-resource", "/.well-known/oauth-
 def fetched(method: str, url: str, body: Any = None) -> Tuple[int, Any, Any]:
     """Return the status, the header fields, and the JSON value of what is at a URL; a dict is posted as a form."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SECONDS)
-    connection.request(method, parts.path + ("?" + parts.query if parts.query else ""), body)
-    answer = connection.getresponse()
-    said = answer.read()
-    connection.close()
+    with closing(http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SECONDS)) as connection:
+        connection.request(method, parts.path + ("?" + parts.query if parts.query else ""), body)
+        answer = connection.getresponse()
+        said = answer.read()
     return answer.status, answer.headers, json.loads(said) if said.startswith(b"{") else {}
 
 

@@ -9,6 +9,7 @@ import http.client
 import os
 import pathlib
 import sys
+from contextlib import closing
 from typing import Any, Callable, Dict, List, Mapping
 from urllib.parse import urlsplit
 
@@ -34,11 +35,10 @@ def fill(params: Any, context: Any) -> Any:
 def browser(url: str) -> str:
     """What the browser of the user does: asks for the page; return where it is sent."""
     parts = urlsplit(url)
-    made = http.client.HTTPConnection(parts.netloc, timeout=PATIENT.request_timeout or 20.0)
-    made.request("GET", "%s?%s" % (parts.path, parts.query))
-    answer = made.getresponse()
-    answer.close()
-    made.close()
+    with closing(http.client.HTTPConnection(parts.netloc, timeout=PATIENT.request_timeout or 20.0)) as made:
+        made.request("GET", "%s?%s" % (parts.path, parts.query))
+        answer = made.getresponse()
+        answer.close()
     return answer.headers["Location"]
 
 

@@ -88,8 +88,12 @@ class Web:
 
     def send(self, method: str, body: Optional[bytes], headers: Dict[str, str]) -> Any:
         connection = http.client.HTTPConnection(self.url.hostname or "", self.url.port, timeout=SECONDS)
-        connection.request(method, self.url.path, body, headers)
-        response = connection.getresponse()
+        try:
+            connection.request(method, self.url.path, body, headers)
+            response = connection.getresponse()
+        except Exception:
+            connection.close()  # the server has ended
+            raise
         self.status, self.headers = response.status, response.headers
         return connection, response
 

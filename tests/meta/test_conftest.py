@@ -6,11 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import Tuple
+from typing import List, Tuple
 
 import pytest
 
-from tests.support.official_schema import PRESENT
+from tests.support import judged, official_schema
+from tests.support.outside import NEEDS
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 
@@ -61,13 +62,14 @@ EXPECTED_LEAKS = {
 
 
 def _pytest(
-    folder: pathlib.Path, text: str, *options: str, exit_limit: float = 20.0, judged: bool = False,
+    folder: pathlib.Path, text: str, *options: str, exit_limit: float = 20.0, judged: bool = False, **variables: str
 ) -> Tuple[int, str]:
     """Run pytest on one test module beside a copy of our conftest (with shorter limits), with our settings.
 
-    ``judged``: with the judges of `tests.support`, too.
+    ``text`` is the module; "" if the folder has its own. ``judged``: with the judges of `tests.support`, too.
+    ``variables`` are added to the environment.
     """
-    (folder / "tests").mkdir()
+    (folder / "tests").mkdir(exist_ok=True)
     conftest = (TESTS / "conftest.py").read_text(encoding="utf-8")
     limits = {"LEAK_GRACE": 0.25, "EXIT_LIMIT": exit_limit}
     shortened, found = re.subn(
@@ -76,11 +78,14 @@ def _pytest(
     assert found == 2
     (folder / "tests" / "conftest.py").write_text(shortened, encoding="utf-8")
     shutil.copy(str(TESTS.parent / "setup.cfg"), str(folder))
-    (folder / "tests" / "test_it.py").write_text(text, encoding="utf-8")
+    if text:
+        (folder / "tests" / "test_it.py").write_text(text, encoding="utf-8")
     if judged:
         (folder / "tests" / "support").symlink_to(TESTS / "support", target_is_directory=True)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
-    environment = dict(os.environ, PYTHONPATH=str(TESTS.parent)) if judged else None
+    environment = dict(os.environ, **variables)
+    if judged:
+        environment["PYTHONPATH"] = str(TESTS.parent)
     done = subprocess.run(command, cwd=str(folder), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=25)
     return done.returncode, done.stdout.decode("utf-8", "replace")
@@ -182,7 +187,8 @@ TOLD = {
     "test_faulty_server[tcp://127.0.0.1:0]": "our side broke progress.token-active:",
     "test_faulty_server[http://127.0.0.1:0/mcp]": "our side broke progress.token-active:",
     # Without a copy of the official schemas, the checker's own tables see it.
-    "test_faulty_as_the_schema_says": "our side broke %s:" % ("schema.json" if PRESENT else "schema.params"),
+    "test_faulty_as_the_schema_says":
+        "our side broke %s:" % ("schema.json" if official_schema.PRESENT else "schema.params"),
     "test_named_in_vain": "sends_illegal names progress.token-active, which was not broken",
     "test_named_wrongly": "sends_illegal names what is no rule of the checker: progress.rises",
     "test_half_named": "sends_illegal names progress.increases, which was not broken",
@@ -195,6 +201,32 @@ def test_each_rule_that_our_side_breaks_is_named_at_its_test(tmp_path: pathlib.P
     told = dict(re.findall(r"_ ERROR at teardown of (\S+) _+\n(.*)", output))
     assert code == 1
     assert told == TOLD, output
+
+
+@pytest.mark.parametrize("variable, name", [(need.variable, name) for name, need in NEEDS.items()])
+def test_a_test_that_reads_a_folder_from_outside_runs_only_with_it(
+    variable: str, name: str, tmp_path: pathlib.Path
+) -> None:
+    text = "import pytest\n@pytest.mark.needs(%r)\ndef test_it(): print('it ' 'ran')\n" % name
+    folders = [tmp_path / "unset", tmp_path / "set", tmp_path / "mistaken"]
+    for folder in folders:
+        folder.mkdir()
+    code, output = _pytest(folders[0], text, "-s", judged=True, **{variable: ""})
+    assert code == 0 and "1 skipped" in output and variable + " is not set: " in output and "it ran" not in output
+    code, output = _pytest(folders[1], text, "-s", judged=True, **{variable: str(tmp_path)})
+    assert code == 0 and "1 passed" in output and "it ran" in output
+    code, output = _pytest(folders[2], text, judged=True, **{variable: str(tmp_path / "nowhere")})
+    assert code == 4 and "%s=%s: there is no such folder" % (variable, tmp_path / "nowhere") in output
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_a_break_of_the_schema_is_demanded_only_where_the_schema_is_compared(
+    present: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(official_schema, "PRESENT", present)
+    missed = ["sends_illegal names schema.json, which was not broken"]
+    assert judged.problems({}, {judged.SCHEMA}) == (missed if present else [])
+    assert judged.problems({}, {"progress.token-active"}) != []
 
 
 def test_a_stuck_test_ends_the_run_and_shows_every_stack(tmp_path: pathlib.Path) -> None:
@@ -277,17 +309,19 @@ def test_race(x): pass
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_all_parts_together_are_all_tests_each_once(tmp_path: pathlib.Path, parts: int) -> None:
-    text = "import pytest\n\n" + "".join(
-        "@pytest.mark.parametrize('x', [1, 2, 3])\ndef test_%d(x): print('ran %d')\n" % (number, number)
-        for number in range(12))
-    ran = []
+def test_all_parts_together_run_each_file_once(tmp_path: pathlib.Path, parts: int) -> None:
+    ran: List[str] = []
     for part in range(1, parts + 1):
-        (tmp_path / str(part)).mkdir()
-        code, output = _pytest(tmp_path / str(part), text, "-s", "--part", "%d/%d" % (part, parts))
-        ran.append(re.findall(r"ran (\d+)", output))
-        assert code == 0 and 0 < len(ran[-1]) and len(ran[-1]) == 3 * len(set(ran[-1])), "cases stay together"
-    assert sorted(sum(ran, [])) == sorted([str(number) for number in range(12)] * 3)
+        folder = tmp_path / str(part)
+        (folder / "tests" / "below").mkdir(parents=True)
+        for number in range(12):
+            path = folder / "tests" / ("below" if number % 2 else "") / ("test_%d.py" % number)
+            path.write_text("print('read %d')\ndef test_it(): print('ran %d')\n" % (number, number))
+        code, output = _pytest(folder, "", "-s", "--part", "%d/%d" % (part, parts))
+        mine = re.findall(r"ran (\d+)", output)
+        assert code == 0 and mine and sorted(re.findall(r"read (\d+)", output)) == sorted(mine), "no other is imported"
+        ran += mine
+    assert sorted(ran, key=int) == [str(number) for number in range(12)]
 
 
 @pytest.mark.parametrize("part", ["0/2", "3/2", "2"])

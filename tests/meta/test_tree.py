@@ -23,6 +23,13 @@ def test_no_file_names_a_path_of_one_machine_or_a_registry_host() -> None:
                     if OF_ONE_MACHINE.search(line)])
 
 
+def test_nothing_but_ci_looks_for_a_folder_beside_the_checkout() -> None:
+    """A clone stands alone: the variables of `tests.support.outside` name what is not part of the project."""
+    beside = re.compile(r"\.\./s[h]ared|ROOT\.pare[n]t\b")
+    expect_nothing(["%s: %s" % (shown(path), found) for path in files() if shown(path) != ".ci/run"
+                    for found in beside.findall(path.read_bytes().decode("utf-8", "replace"))])
+
+
 @pytest.mark.parametrize("name", ["setup.cfg", "Makefile", "mcp_ref/LICENSE", "mcp_ref/py.typed", ".ci/run"])
 def test_fixed_file_is_there(name: str) -> None:
     assert (ROOT / name).is_file()

@@ -1,8 +1,9 @@
 """Folders from outside the project that some tests read: the specification, and the official test suites.
 
 An environment variable names each of them (a relative path starts at the project's root), and they are not looked for
-anywhere else. A test that reads one is marked ``needs(NAME)``, with a name from `NEEDS`. If the variable is not set, the test is skipped. If it is set, as in
-`.ci/run`, the folder has to exist. ``make test ARGS="-m needs"`` runs these tests alone.
+anywhere else. A test that reads one is marked ``needs(NAME)``, with a name from `NEEDS`. If the variable is not set,
+the test is skipped. If it is set, as in `.ci/run`, the folder has to exist. ``make test ARGS="-m needs"`` runs these
+tests alone.
 """
 import os
 import pathlib
