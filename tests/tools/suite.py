@@ -27,7 +27,7 @@ def main(arguments: List[str]) -> int:
         return 2
     if arguments or (os.cpu_count() or 1) < 2:
         if not arguments:
-            say("all tests, about five minutes on one idle core")
+            say("all tests, about 16 minutes on one idle core")
         code = subprocess.call([python, "-m", "pytest", *arguments], cwd=str(ROOT), env=cached())
     else:
         code = run_halves([steady.Run(python, [half], ROOT, BUILD / "journal" / ("half-%s.jsonl" % half[-3]),
@@ -44,7 +44,7 @@ def run_halves(halves: List[steady.Run]) -> int:
         second = subprocess.Popen(other.command, cwd=str(ROOT), env=cached(), stdin=subprocess.DEVNULL,
                                   stdout=said, stderr=subprocess.STDOUT)
         try:
-            say("all tests, 2 to 3 minutes on two idle cores; this is the first half, the second one runs beside it")
+            say("all tests, 9 to 11 minutes on two idle cores; this is the first half, the second one runs beside it")
             first = subprocess.call(one.command, cwd=str(ROOT), env=cached())
             codes = [first, second.wait()]
         finally:
