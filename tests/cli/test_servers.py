@@ -12,7 +12,7 @@ from mcp_ref.messages import CallToolResult, CompleteResult, GetPromptResult, Re
 from mcp_ref.messages.content import ImageContent
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, NAMES, revision
 
-from tests.support.children import heed_interrupts
+from tests.support.children import heed_interrupts, interrupt
 
 from .running import ECHO, ROOT, SERVER, SILENT, here, one_line_of, run
 
@@ -280,8 +280,6 @@ def test_no_answer_in_time_is_exit_code_1(capsys):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one child there")
 def test_interrupted_is_exit_code_130_and_one_line():
-    import signal
-
     words = ["tools", "--trace", "--", sys.executable, "-c", SILENT]
     process = subprocess.Popen([sys.executable, "-m", "mcp_ref", *words], cwd=str(ROOT), stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=heed_interrupts)
@@ -289,7 +287,7 @@ def test_interrupted_is_exit_code_130_and_one_line():
         for line in iter(process.stderr.readline, b""):
             if b"C> tools/list" in line:
                 break
-        process.send_signal(signal.SIGINT)
+        interrupt(process)
         assert process.wait(20) == 130
         last = process.stderr.read().decode().splitlines()
         assert last.count("mcp_ref: interrupted") == 1 and not [line for line in last if "Traceback" in line]

@@ -1,5 +1,4 @@
 """`run`: the server of a file, over stdio and on a socket."""
-import signal
 import subprocess
 import sys
 
@@ -7,7 +6,7 @@ import pytest
 
 from mcp_ref import connect
 
-from tests.support.children import heed_interrupts
+from tests.support.children import heed_interrupts, interrupt
 
 from .running import ROOT, here, one_line_of, run
 
@@ -52,7 +51,7 @@ def test_run_serves_on_a_socket_until_interrupted(options, file):
         for _ in range(2):
             with connect(address) as client:
                 assert client.call_tool("where").content[0].text == "here"
-        process.send_signal(signal.SIGINT)
+        interrupt(process)
         out, err = process.communicate(timeout=20)
         assert process.returncode == 130 and out == b"" and b"\nmcp_ref: interrupted\n" in err
         assert b"C> tools/call" in err and b"Traceback" not in err

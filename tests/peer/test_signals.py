@@ -19,7 +19,7 @@ import pytest
 
 from mcp_ref.server.serving import process
 from mcp_ref.server.serving.process import Termination
-from tests.support.children import heed_interrupts
+from tests.support.children import heed_interrupts, interrupt
 from tests.support.sides import eventually, in_thread
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -188,6 +188,13 @@ class Program:
     def tell(self, number):
         self.process.send_signal(number)
 
+    def end_by(self, number):
+        """Send the signal that is to end it."""
+        if number == signal.SIGINT:
+            interrupt(self.process)
+        else:
+            self.tell(number)
+
     def go(self):
         os.write(self._go, b"!")
 
@@ -226,7 +233,7 @@ WAYS = [pytest.param((STDIO,), id="run"), pytest.param((HTTP,), id="run_http"), 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_idle_server_ends_at_once(way, number, tmp_path):
     with Program(tmp_path, *way) as program:
-        program.tell(number)
+        program.end_by(number)
         assert program.over() == (0 if number == signal.SIGTERM else 130)
         assert program.said(*ALL) == (ALL if way[0] else ["atexit"])
         assert len(program.said("after")) == (way[0] is not None and number == signal.SIGTERM)
@@ -303,7 +310,7 @@ def test_a_call_that_is_stuck_is_left_behind(way, number, tmp_path):
     with Program(tmp_path, *way, grace=0.1) as program:
         program.call("stuck")
         program.until("begun")
-        program.tell(number)
+        program.end_by(number)
         assert program.over() == (0 if number == signal.SIGTERM else 130)
         assert program.said(*ALL) == (ALL if way[0] else ["atexit"])
         assert not [line for line in program.lines if "Traceback" in line]
@@ -377,7 +384,7 @@ def test_a_program_that_hears_or_ignores_the_signal_keeps_that(serve, before, tm
             program.until("mine")
         assert program.call("quick")()["result"]["content"][0]["text"] == "quick"
         assert "mcp-ref:signals" not in program.call("threads")()["result"]["content"][0]["text"]
-        program.tell(signal.SIGINT)
+        program.end_by(signal.SIGINT)
         assert program.over() == 130
 
 
@@ -462,7 +469,7 @@ def test_a_person_at_a_terminal_is_told_what_it_waits_for(tmp_path):
         try:
             line = process.stderr.readline().decode()
             assert line.startswith("by hand waits for a client: ") and "Ctrl-C ends it" in line
-            process.send_signal(signal.SIGINT)
+            interrupt(process)
             out, err = process.communicate(timeout=SECONDS)
             assert (process.returncode, out, err) == (130, b"", b"")
         finally:
