@@ -38,8 +38,8 @@ _ROOT = os.path.abspath(__file__)
 for _part in __name__.split("."):
     _ROOT = os.path.dirname(_ROOT)
 _SERVER = """\
-import sys, time
-sys.path.insert(0, {root!r})
+import os, sys, time
+sys.path.insert(0, os.fsdecode({root!r}))
 from {package} import Server
 server = Server("selfcheck", version="1")
 
@@ -53,7 +53,6 @@ def echo(text: str) -> str:
 @server.tool
 def where() -> str:
     "Return the folder of the process."
-    import os
     return os.getcwd()
 
 {end}
@@ -74,7 +73,7 @@ class Stage:
         """Return the command of a server; ``end``: the last lines of its program."""
         path = os.path.join(self.folder, "server %d.py" % len(os.listdir(self.folder)))
         with open(path, "w", encoding="utf-8") as file:
-            file.write(_SERVER.format(root=_ROOT, package=_PACKAGE, end=end))
+            file.write(_SERVER.format(root=os.fsencode(_ROOT), package=_PACKAGE, end=end))
         return [sys.executable, path]
 
 

@@ -1,11 +1,14 @@
 """`python3 -m mcp_ref selfcheck`: the report, what fails in it, and what a system does not have."""
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from mcp_ref.cli import selfcheck
 
-from .running import here, one_line_of
+from .running import ROOT, here, one_line_of
 
 QUICK = [row for row in selfcheck.CHECKS if row[1] in ("memory", "TCP", "that are not there", "roots", "HTTP+SSE")]
 
@@ -30,6 +33,19 @@ def test_each_check_passes_here():
     names = [row[:2] for row in selfcheck.CHECKS]
     assert len(set(names)) == len(names)
     assert {area for area, _ in names} == {"transports", "child processes", "encodings", "paths", "signals"}
+
+
+def test_an_ascii_console_works_where_the_package_is_below_a_folder_with_an_umlaut(tmp_path):
+    """The child decodes paths as ASCII, unlike the process that starts it."""
+    folder = tmp_path / "f\u00fcr neue"
+    folder.mkdir()
+    (folder / "mcp_ref").symlink_to(ROOT / "mcp_ref", target_is_directory=True)
+    code = ("import sys; from mcp_ref.cli import main, selfcheck; "
+            "selfcheck.CHECKS = [row for row in selfcheck.CHECKS if row[1] == 'a narrow console']; "
+            "sys.exit(main(['selfcheck']))")
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(folder), env=dict(os.environ, PYTHONPATH=str(folder)),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=25)
+    assert done.returncode == 0 and b"1 checks, 0 failed" in done.stdout, done.stdout.decode("utf-8", "replace")
 
 
 def failing(stage):
