@@ -164,6 +164,7 @@ WINDOWS: Dict[str, Tuple[str, ...]] = {
     "http.stream-no-early-close": HANDSHAKE[1:3],
     "http.stream-related-messages": HANDSHAKE[1:],
     "http.stream-server-messages": HANDSHAKE[1:],
+    "schema.support-2020-12": HANDSHAKE[3:],
     "transport.utf8": HANDSHAKE[1:],
     "icons.reject-unsafe-schemes": HANDSHAKE[3:],
     "icons.same-origin": HANDSHAKE[3:],
