@@ -116,16 +116,13 @@ def test_what_two_runs_have_skipped_is_counted_by_reason(tmp_path: pathlib.Path)
 @pytest.mark.parametrize("x", [1, 2])
 @pytest.mark.skip("no luck here")
 def test_skipped(x): pass
-@pytest.mark.parametrize("x", [])
-def test_without_cases(x): pass
 def test_skips_itself(): pytest.skip("a Tuesday")
 '''
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         assert run(tmp_path / name, text) == (0, 0)
     lines = steady.skips(tmp_path / name / "build" / "journal.jsonl" for name in ("one", "two"))
-    assert lines[0] == "left out: 4 tests: no luck here" and "left out: 2 tests: a Tuesday" in lines
-    assert len(lines) == 3 and "empty parameter set" in "".join(lines)
+    assert lines == ["left out: 4 tests: no luck here", "left out: 2 tests: a Tuesday"]
 
 
 def test_ci_names_the_file_and_ends_with_the_list() -> None:

@@ -21,7 +21,15 @@ from tests.recorder.shimming import ECHO, SHIM, events, notes, process, python, 
 SECRET = "sk-abcdefghijklmnopqrstuvwx"
 CAT = python("import os\nwhile True:\n    data = os.read(0, 65536)\n    if not data: break\n    os.write(1, data)")
 """A server that says back what it hears, piece by piece."""
-WAITING = "import os, signal, sys\n%s\nos.write(1, b'up\\n')\nwhile os.read(0, 100): pass\n"
+WAITING = """
+import os, select, signal, sys
+%s
+os.write(1, b'up\\n')
+while True:  # CPython handles a signal that arrives just before a call blocks only when the call returns
+    if select.select([0], [], [], 0.05)[0] and not os.read(0, 100):
+        break
+"""
+"""A server that waits for signals, and for the end of its input."""
 
 
 @pytest.fixture()
