@@ -44,7 +44,7 @@ def run_halves(halves: List[steady.Run]) -> int:
         second = subprocess.Popen(other.command, cwd=str(ROOT), env=cached(), stdin=subprocess.DEVNULL,
                                   stdout=said, stderr=subprocess.STDOUT)
         try:
-            say("all tests, 9 to 11 minutes on two idle cores; this is the first half, the second one runs beside it")
+            say("all tests, 9 to 12 minutes on two idle cores; this is the first half, the second one runs beside it")
             first = subprocess.call(one.command, cwd=str(ROOT), env=cached())
             codes = [first, second.wait()]
         finally:
