@@ -13,7 +13,7 @@ import pytest
 from mcp_ref.jsonschema import DRAFT_07, DRAFT_2020_12, check_schema, compile
 from tests.support.outside import JSON_SCHEMA_SUITE, folder
 
-pytestmark = pytest.mark.needs("JSON Schema suite")
+pytestmark = pytest.mark.needs(JSON_SCHEMA_SUITE)
 SUITE = folder(JSON_SCHEMA_SUITE)
 REMOTES = "http://localhost:1234/"
 PARTS: List[Tuple[str, str]] = [("draft2020-12", DRAFT_2020_12), ("draft7", DRAFT_07)]

@@ -10,7 +10,7 @@ import pytest
 from mcp_ref.uritemplate import expand, match
 from tests.support.outside import URI_TEMPLATE_SUITE, absent, folder
 
-pytestmark = pytest.mark.needs("URI template suite")
+pytestmark = pytest.mark.needs(URI_TEMPLATE_SUITE)
 
 FILES = ("spec-examples", "spec-examples-by-section", "extended-tests", "negative-tests")
 
