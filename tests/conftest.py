@@ -1,11 +1,14 @@
-"""What every test gets without asking: a hard time limit, and a check that it leaves nothing behind.
+"""What every test gets without asking: hard limits, and a check that it leaves nothing behind.
 
-Time limit: after 30 seconds (marker `time_limit(seconds)` for another number) the stacks of all threads are written to
-the real stderr and the run ends at once. It is `faulthandler`'s own thread that does it, so it works even while
-something in C holds the interpreter. The same holds for the interpreter's end, with EXIT_LIMIT_SECONDS.
+Limits: a test and its child processes may use 30 seconds of processor time (marker `time_limit(seconds)` for another
+number), which a busy machine does not shorten, and WALL_FACTOR times as many seconds by the clock, which only a test
+that hangs can reach. At either limit the stacks of all threads are written to the real stderr, child processes are
+killed and the process exits; `tests/tools/steady.py` then continues with the next test in a new process. Where C code
+holds the interpreter, `faulthandler` does so a little later. The interpreter's exit has a limit, too,
+EXIT_LIMIT_SECONDS.
 
 Leaks: after each test that passed, no thread that can keep the process alive (or that belongs to the library), no open
-file descriptor and no child process may be there that was not there before. What ends by itself has two seconds.
+file descriptor and no child process may be there that was not there before. What ends by itself has LEAK_GRACE_SECONDS.
 
 Rules: what our side does on each connection and each HTTP endpoint of this process is judged by the checker
 (`tests.support.judged`) and by the official schema (`tests.support.schema_tap`). A test that breaks a rule on purpose
@@ -25,9 +28,10 @@ A test marked ``needs(NAME)`` reads a folder that is not part of the project; wi
 (`tests.support.outside`).
 
 `--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all test files;
-`--only-ids FILE` the tests that a JSON file lists. `--journal FILE` keeps what fails or is skipped, for
-`tests/tools/steady.py`.
+`--only-ids FILE` the tests that a JSON file lists; `--after ID` the tests that follow this one. `--unjudged` does not
+judge the connections. `--journal FILE` records failures, skips and progress for `tests/tools/steady.py`.
 """
+import contextlib
 import faulthandler
 import gc
 import json
@@ -43,9 +47,12 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 import pytest
 
 TIME_LIMIT_SECONDS = 30.0
-EXIT_LIMIT_SECONDS = 60.0
-LEAK_GRACE_SECONDS = 2.0
+WALL_FACTOR = 20.0
+LOOK_SECONDS = 1.0
+EXIT_LIMIT_SECONDS = 120.0
+LEAK_GRACE_SECONDS = 20.0
 FD_FOLDER = "/proc/self/fd"
+_PROC = os.path.isdir("/proc/self")
 
 FAILED = pytest.StashKey[bool]()
 REAL_STDERR = pytest.StashKey[int]()
@@ -81,41 +88,47 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: Optional[pytest.Item]) 
 # --- the journal ------------------------------------------------------------------------------------------------------
 
 class _Journal:
-    """Writes a JSON line for each failure or skip and for the end of the run; a second file names the running test.
+    """Appends a JSON line for each failure or skip, for the start and for the end of the run.
 
-    Both are on disk at each moment, for a test's time limit ends the process without a word.
+    A second file has the running test and its number. Both are on disk at each moment, because a limit ends the process
+    without warning.
     """
 
     def __init__(self, path: pathlib.Path) -> None:
-        self._lines = open(str(path), "w", encoding="ascii", buffering=1)
+        self._lines = open(str(path), "a", encoding="ascii", buffering=1)
         self._running = open(str(path.with_suffix(".running")), "w", encoding="ascii")
+        self._number = 0
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.write(collected=len(session.items))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._number += 1
         self._running.seek(0)
-        self._running.write(nodeid.encode("ascii", "backslashreplace").decode() + "\n")
+        self._running.write(json.dumps([self._number, nodeid]) + "\n")
         self._running.truncate()
         self._running.flush()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self._write(test=report.nodeid, message="%s: %s" % (report.when, _message(report)))
+            self.write(test=report.nodeid, message="%s: %s" % (report.when, _message(report)))
         elif report.skipped and not hasattr(report, "wasxfail"):
-            self._write(skipped=report.nodeid, reason=_reason(report))
+            self.write(skipped=report.nodeid, reason=_reason(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._write(uncollected=report.nodeid)
+            self.write(uncollected=report.nodeid)
         elif report.skipped:
-            self._write(skipped=report.nodeid, reason=_reason(report))
+            self.write(skipped=report.nodeid, reason=_reason(report))
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        self._write(end=int(exitstatus))
+        self.write(end=int(exitstatus), ran=self._number)
 
     def pytest_unconfigure(self) -> None:
         self._lines.close()
         self._running.close()
 
-    def _write(self, **entry: Any) -> None:
+    def write(self, **entry: Any) -> None:
         self._lines.write(json.dumps(entry) + "\n")
 
 
@@ -129,7 +142,7 @@ def _reason(report: Any) -> str:
     return text[len("Skipped: "):] if text.startswith("Skipped: ") else text
 
 
-# --- the time limit ---------------------------------------------------------------------------------------------------
+# --- the limits -------------------------------------------------------------------------------------------------------
 
 def pytest_configure(config: pytest.Config) -> None:
     wrong = _outside().mistaken() if _has_support() else []
@@ -142,36 +155,87 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("journal"):
         config.pluginmanager.register(_Journal(pathlib.Path(config.getoption("journal"))), "journal")
+    threading.Thread(target=_Clock.watch, args=(config,), name="limit", daemon=True).start()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The interpreter has to end, too: it waits for threads, and a failed test may have left some."""
+    _Clock.item = None
     if REAL_STDERR in config.stash:
         faulthandler.dump_traceback_later(EXIT_LIMIT_SECONDS, exit=True, file=config.stash[REAL_STDERR])
 
 
 class _Clock:
-    """The alarm of `faulthandler`. Setting it costs a thread, so one of the last second serves the next test too."""
+    """The limits of the running test."""
 
-    set_at = -1.0
-    seconds = 0.0
     item: Any = None
     """The test that runs."""
+    seconds = TIME_LIMIT_SECONDS
+    started = used = 0.0
+    """When it started, and the processor time that the process and its ended children had used by then."""
+    _set = (0.0, 0.0)
+    """The limit of `faulthandler`'s alarm, and when it was set."""
 
     @classmethod
     def start(cls, item: pytest.Item) -> None:
         marker = item.get_closest_marker("time_limit")
-        seconds = marker.args[0] if marker else TIME_LIMIT_SECONDS
+        cls.item, cls.seconds = None, marker.args[0] if marker else TIME_LIMIT_SECONDS
+        cls.started, cls.used = time.monotonic(), sum(os.times()[:4])
         cls.item = item
-        now = time.monotonic()
-        if seconds != cls.seconds or now - cls.set_at > 1.0:
-            faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[REAL_STDERR])
-            cls.set_at, cls.seconds = now, seconds
+        wall = 1.5 * cls.seconds * WALL_FACTOR  # `watch` comes first, unless it cannot run
+        if wall != cls._set[0] or cls.started - cls._set[1] > wall / 100:  # setting it costs a thread
+            faulthandler.dump_traceback_later(wall, exit=True, file=item.config.stash[REAL_STDERR])
+            cls._set = wall, cls.started
 
     @classmethod
     def stop(cls) -> None:
         faulthandler.cancel_dump_traceback_later()
-        cls.seconds = 0.0
+        cls._set = 0.0, 0.0
+
+    @classmethod
+    def watch(cls, config: pytest.Config) -> None:
+        """End the process when a test has reached a limit. Runs in a thread."""
+        cores = os.cpu_count() or 1
+        while True:
+            time.sleep(LOOK_SECONDS)  # polls, as nothing signals that processor time has passed
+            item, started, seconds = cls.item, cls.started, cls.seconds
+            passed = time.monotonic() - started
+            if item is None or passed * cores < seconds:
+                continue  # not even with all cores to itself
+            children = _descendants()
+            used = sum(os.times()[:4]) - cls.used + sum(map(_processor_time, children))
+            why = "more than %g s of processor time" % seconds if used > seconds else "more than %g s by the clock" % (
+                seconds * WALL_FACTOR) if passed > seconds * WALL_FACTOR else ""
+            if why and cls.item is item and cls.started == started:
+                _end(config, item, why, children)
+
+
+def _end(config: pytest.Config, item: pytest.Item, why: str, children: List[int]) -> None:
+    """End the process because of a test; say why."""
+    journal = config.pluginmanager.get_plugin("journal")
+    if journal is not None:
+        journal.write(ended=item.nodeid, why=why)
+    os.write(config.stash[REAL_STDERR], ("\n%s: %s\n" % (item.nodeid, why)).encode("utf-8", "backslashreplace"))
+    faulthandler.dump_traceback(config.stash[REAL_STDERR], all_threads=True)
+    for child in children:
+        with contextlib.suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+    os._exit(1)
+
+
+def _descendants() -> List[int]:
+    """Ids of this process's children, and of theirs."""
+    parents = {int(pid): _parent(pid) for pid in os.listdir("/proc") if pid.isdigit()} if _PROC else {}
+    found = [os.getpid()]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found[1:]
+
+
+def _processor_time(pid: int) -> float:
+    """Seconds of processor time that a process and its ended children have used."""
+    fields = _stat(pid)
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -222,11 +286,17 @@ def _children() -> Set[int]:
 
 
 def _parent(pid: str) -> int:
+    fields = _stat(pid)
+    return int(fields[1]) if fields else 0
+
+
+def _stat(pid: Any) -> List[bytes]:
+    """What Linux says of a process, from its state on; [] if there is no such process."""
     try:
         with open("/proc/%s/stat" % pid, "rb") as stat:
-            return int(stat.read().rpartition(b")")[2].split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
+            return stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
 
 
 def _name_of_descriptor(number: int) -> str:
@@ -306,9 +376,9 @@ def _outside() -> Any:
 
 # --- whatever we send is legal ----------------------------------------------------------------------------------------
 
-def _judges() -> Optional[Callable[[], Dict[str, List[str]]]]:
+def _judges(config: pytest.Config) -> Optional[Callable[[], Dict[str, List[str]]]]:
     """Have what this process does from now on judged; the function that says at the end which rules were broken."""
-    if not _has_support():
+    if config.getoption("unjudged") or not _has_support():
         return None
     from tests.support.judged import SCHEMA, broken
     from tests.support.schema_tap import listen
@@ -331,7 +401,7 @@ def _named(item: Any) -> Set[str]:
 def _judged() -> Iterator[None]:
     """Every test gets this. It is one, and asks for none, since each fixture costs more than what it does here."""
     _forget_raised()
-    item, before, broken, problems = _Clock.item, _Snapshot(), _judges(), []
+    item, before, broken, problems = _Clock.item, _Snapshot(), _judges(_Clock.item.config), []
     yield
     _forget_raised()
     if broken is not None:
@@ -357,6 +427,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--repeat", type=int, default=1, metavar="N", help="run each test marked `race` N times")
     parser.addoption("--part", type=_part, default=(1, 1), metavar="K/N", help="run the K-th of N parts of the files")
     parser.addoption("--only-ids", metavar="FILE", help="run the tests whose ids this JSON file lists")
+    parser.addoption("--after", metavar="ID", help="run the tests that follow this one")
+    parser.addoption("--unjudged", action="store_true", help="do not check the connections against the rules")
     parser.addoption("--journal", metavar="FILE", help="write what fails, and which test runs, to this file")
 
 
@@ -368,11 +440,13 @@ def _part(text: str) -> Tuple[int, int]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    """Run only the tests that `--only-ids` lists."""
-    only = config.getoption("only_ids")
+    """Run only the tests that `--only-ids` lists, or those after `--after`."""
+    only, last = config.getoption("only_ids"), config.getoption("after")
     if only:
         wanted = set(json.loads(pathlib.Path(only).read_text(encoding="ascii")))
         items[:] = [item for item in items if item.nodeid in wanted]
+    if last:
+        del items[:[item.nodeid for item in items].index(last) + 1]
 
 
 def pytest_ignore_collect(collection_path: pathlib.Path, config: pytest.Config) -> Optional[bool]:

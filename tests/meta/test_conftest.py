@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import judged, official_schema
 from tests.support.outside import NEEDS
+from tests.support.patience import WAIT, patience
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 
@@ -62,20 +63,22 @@ EXPECTED_LEAKS = {
 
 
 def _pytest(
-    folder: pathlib.Path, text: str, *options: str, exit_limit: float = 20.0, judged: bool = False, **variables: str
+    folder: pathlib.Path, text: str, *options: str, exit_limit: float = 1000.0, wall_factor: float = 1000.0,
+    judged: bool = False, **variables: str
 ) -> Tuple[int, str]:
-    """Run pytest on one test module beside a copy of our conftest (with shorter limits), with our settings.
+    """Run pytest on one test module beside a copy of our conftest (with other limits), with our settings.
 
     ``text`` is the module; "" if the folder has its own. ``judged``: with the judges of `tests.support`, too.
     ``variables`` are added to the environment.
     """
     (folder / "tests").mkdir(exist_ok=True)
     conftest = (TESTS / "conftest.py").read_text(encoding="utf-8")
-    limits = {"LEAK_GRACE": 0.25, "EXIT_LIMIT": exit_limit}
+    limits = {"LEAK_GRACE_SECONDS": patience(0.25), "EXIT_LIMIT_SECONDS": exit_limit, "WALL_FACTOR": wall_factor,
+              "LOOK_SECONDS": 0.05}
     shortened, found = re.subn(
-        r"\n(LEAK_GRACE|EXIT_LIMIT)_SECONDS = .*",
-        lambda match: "\n%s_SECONDS = %r" % (match.group(1), limits[match.group(1)]), conftest)
-    assert found == 2
+        r"\n(%s) = .*" % "|".join(limits),
+        lambda match: "\n%s = %r" % (match.group(1), limits[match.group(1)]), conftest)
+    assert found == len(limits)
     (folder / "tests" / "conftest.py").write_text(shortened, encoding="utf-8")
     shutil.copy(str(TESTS.parent / "setup.cfg"), str(folder))
     if text:
@@ -87,7 +90,7 @@ def _pytest(
     if judged:
         environment["PYTHONPATH"] = str(TESTS.parent)
     done = subprocess.run(command, cwd=str(folder), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=25)
+                          stderr=subprocess.STDOUT, timeout=WAIT)
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
@@ -229,24 +232,49 @@ def test_a_break_of_the_schema_is_demanded_only_where_the_schema_is_compared(
     assert judged.problems({}, {"progress.token-active"}) != []
 
 
-def test_a_stuck_test_ends_the_run_and_shows_every_stack(tmp_path: pathlib.Path) -> None:
-    code, output = _pytest(tmp_path, '''
-import threading
+STUCK = """
+import itertools, subprocess, sys, threading
 import pytest
 
-def stuck_elsewhere():
-    threading.Event().wait(20)
+def waits_elsewhere():
+    threading.Event().wait()
 
 @pytest.mark.time_limit(0.3)
 def test_stuck():
-    threading.Thread(target=stuck_elsewhere, daemon=True).start()
-    threading.Event().wait(20)
-''')
+    threading.Thread(target=waits_elsewhere, daemon=True).start()
+    %s
+"""
+CHILD = 'subprocess.run([sys.executable, "-c", "while True: pass"])'
+
+
+@pytest.mark.parametrize("wall_factor, statement, words", [
+    (1000, "while True: pass", "test_it.py::test_stuck: more than 0.3 s of processor time"),
+    (1000, CHILD, "test_it.py::test_stuck: more than 0.3 s of processor time"),
+    (1000, "subprocess.run([sys.executable, '-c', %r])" % ("import subprocess, sys; " + CHILD), "of processor time"),
+    (10, "threading.Event().wait()", "test_it.py::test_stuck: more than 3 s by the clock"),
+    (1, "sum(itertools.count())", "Timeout (0:00:00.45"),  # C code, which lets no other thread run
+])
+def test_a_test_at_its_limit_ends_the_process_and_shows_every_stack(
+    tmp_path: pathlib.Path, wall_factor: float, statement: str, words: str
+) -> None:
+    code, output = _pytest(tmp_path, STUCK % statement, wall_factor=wall_factor)
     assert code == 1
-    assert "Timeout (0:00:00.3" in output and "in test_stuck" in output and "in stuck_elsewhere" in output
+    assert words in output and "in test_stuck" in output and "in waits_elsewhere" in output
 
 
-def test_a_stuck_fixture_ends_the_run_after_a_failed_test_too(tmp_path: pathlib.Path) -> None:
+def test_a_test_that_waits_on_a_busy_machine_is_not_at_its_limit(tmp_path: pathlib.Path) -> None:
+    code, output = _pytest(tmp_path, """
+import time
+import pytest
+
+@pytest.mark.time_limit(0.3)
+def test_waits():
+    time.sleep(1)
+""")
+    assert code == 0 and "1 passed" in output
+
+
+def test_a_stuck_fixture_ends_the_process_after_a_failed_test_too(tmp_path: pathlib.Path) -> None:
     code, output = _pytest(tmp_path, '''
 import threading
 import pytest
@@ -254,19 +282,19 @@ import pytest
 @pytest.fixture
 def stuck():
     yield
-    threading.Event().wait(20)
+    threading.Event().wait()
 
 @pytest.mark.time_limit(0.3)
 def test_fails(stuck):
     raise ValueError
-''')
-    assert code == 1 and "in stuck" in output and "Timeout" in output
+''', wall_factor=10)
+    assert code == 1 and "in stuck" in output and "by the clock" in output
 
 
-def test_a_test_that_is_stuck_after_another_one_failed_in_its_teardown_ends_the_run(tmp_path: pathlib.Path) -> None:
-    """Each failure stops the clock of `faulthandler`, and the next test may start in the same moment."""
+def test_c_code_that_is_stuck_after_another_test_failed_ends_the_process(tmp_path: pathlib.Path) -> None:
+    """Each failure stops the alarm of `faulthandler`, and the next test may start in the same moment."""
     code, output = _pytest(tmp_path, '''
-import threading
+import itertools
 import pytest
 
 pytestmark = pytest.mark.time_limit(0.5)
@@ -277,9 +305,8 @@ def broken():
     raise ValueError
 
 def test_first(broken): pass
-def test_stuck():
-    threading.Event().wait(20)
-''')
+def test_stuck(): sum(itertools.count())
+''', wall_factor=1)
     assert code == 1 and "in test_stuck" in output and "Timeout" in output
 
 
@@ -322,6 +349,13 @@ def test_all_parts_together_run_each_file_once(tmp_path: pathlib.Path, parts: in
         assert code == 0 and mine and sorted(re.findall(r"read (\d+)", output)) == sorted(mine), "no other is imported"
         ran += mine
     assert sorted(ran, key=int) == [str(number) for number in range(12)]
+
+
+@pytest.mark.parametrize("unjudged", [True, False])
+def test_connections_are_judged_unless_the_run_says_otherwise(tmp_path: pathlib.Path, unjudged: bool) -> None:
+    code, output = _pytest(tmp_path, ILLEGAL, "-W", "ignore", "-k", "test_faulty or test_named_in_vain",
+                           *["--unjudged"] * unjudged, judged=True)
+    assert code == (0 if unjudged else 1) and ("our side broke" in output) is not unjudged, output
 
 
 @pytest.mark.parametrize("part", ["0/2", "3/2", "2"])

@@ -1,6 +1,7 @@
 """Failures are tried again in `.ci/run`, and nowhere else; small suites of their own show what then counts."""
 import json
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -30,16 +31,21 @@ def test_once(text): assert once("seen"), "a coin"
 '''
 
 
-def run(folder: pathlib.Path, text: str) -> Tuple[int, int]:
-    """Run a suite of one module, which goes through `tests/conftest.py`: pytest's exit code and the one that counts."""
+def made(folder: pathlib.Path, text: str) -> steady.Run:
+    """Return a run of a suite of one module, which goes through `tests/conftest.py`."""
     (folder / "tests").mkdir()
     shutil.copy(str(TESTS / "conftest.py"), str(folder / "tests"))
     shutil.copy(str(TESTS.parent / "setup.cfg"), str(folder))
     (folder / "tests" / "test_it.py").write_text(text, encoding="utf-8")
-    made = steady.Run(sys.executable, [], folder, folder / "build" / "journal.jsonl", "here")
-    code = subprocess.call(made.command, cwd=str(folder), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, timeout=25)
-    return code, made.judge(code)
+    return steady.Run(sys.executable, ["-p", "no:cacheprovider"], folder, folder / "build" / "journal.jsonl", "here")
+
+
+def run(folder: pathlib.Path, text: str) -> Tuple[int, int]:
+    """Run such a suite: pytest's exit code and the one that counts."""
+    suite = made(folder, text)
+    with (folder / "log").open("wb") as log:
+        code = suite.go(log)
+    return code, suite.judge(code)
 
 
 @pytest.fixture
@@ -53,14 +59,19 @@ def names(ledger: pathlib.Path) -> List[str]:
     return [failure.name for failure in steady.read()]
 
 
-def test_what_fails_once_is_listed_and_does_not_count(ledger: pathlib.Path, tmp_path: pathlib.Path,
-                                                      capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_fails_once_is_listed_and_does_not_count(
+    ledger: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run(tmp_path, ONCE_WRONG) == (1, 0)
     assert names(ledger) == ["tests/test_it.py::test_once[a::b [c]]"]
     capsys.readouterr()
     assert steady.main() == 0
     printed = capsys.readouterr().out
-    assert "unsteady: 1" in printed and "test_once[a::b [c]]\n    on here: call: AssertionError: a coin" in printed
+    assert "unsteady: 1" in printed and "test_once[a::b [c]]\n    on here, new: mend it" in printed
+    assert "today's date: call: AssertionError: a coin" in printed
+    monkeypatch.setitem(steady.KNOWN, "tests/test_it.py::test_once[a::b [c]]", "2026-11-28")
+    steady.main()
+    assert "on here, known since 2026-11-28: call:" in capsys.readouterr().out
 
 
 def test_what_fails_again_counts(ledger: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -73,15 +84,65 @@ def test_without_the_variable_each_failure_counts(monkeypatch: pytest.MonkeyPatc
     assert run(tmp_path, ONCE_WRONG) == (1, 1)
 
 
-def test_a_run_that_broke_off_is_made_again_for_the_tests_behind(ledger: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    text = HELPERS + "def test_ends():\n    if not once('seen'): os._exit(7)\ndef test_behind(): once('behind')\n"
-    assert run(tmp_path, text) == (7, 0)
-    assert names(ledger) == ["tests/test_it.py::test_ends"] and (tmp_path / "behind").exists()
+ENDS = HELPERS + """
+def test_ends(): {0}os._exit(7)
+@pytest.mark.skip("not today")
+def test_skipped(): pass
+def test_after_it(): once("after it")
+@pytest.mark.parametrize("text", ["$a 'b'"])
+def test_wrong(text): assert False, "no\\nwonder"
+"""
 
 
-def test_a_failure_behind_the_place_where_a_run_broke_off_counts(ledger: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    text = HELPERS + "def test_ends():\n    if not once('seen'): os._exit(1)\ndef test_behind(): assert False\n"
-    assert run(tmp_path, text) == (1, 1)
+def test_a_test_that_ends_its_process_is_named_and_the_others_run(monkeypatch: pytest.MonkeyPatch,
+                                                                  tmp_path: pathlib.Path) -> None:
+    monkeypatch.delenv(steady.LEDGER, raising=False)
+    suite = made(tmp_path, ENDS.format(""))
+    with (tmp_path / "log").open("wb") as log:
+        code = suite.go(log)
+    assert code == suite.judge(code) == 1 and (tmp_path / "after it").exists()
+    assert steady.report([suite]) == [
+        "failed: tests/test_it.py::test_wrong[$a 'b']: call: AssertionError: no",
+        "ended: tests/test_it.py::test_ends: its process exited with code 7",
+        "5 tests ran, 1 failed, 1 ended their process, 0 never ran",
+        "one alone: %s -m pytest %s" % (shlex.quote(sys.executable),
+                                        shlex.quote("tests/test_it.py::test_wrong[$a 'b']"))]
+    assert steady.skips([suite.journal]) == ["left out: 1 test: not today"]
+
+
+def test_the_command_for_one_alone_runs_it(tmp_path: pathlib.Path) -> None:
+    suite = made(tmp_path, ENDS.format("").replace("test_ends", "ends"))
+    with (tmp_path / "log").open("wb") as log:
+        suite.go(log)
+    command = steady.report([suite])[-1].partition(": ")[2]
+    done = subprocess.run(command, shell=True, cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 1 and b"1 failed in" in done.stdout
+
+
+def test_a_limit_that_was_reached_is_the_reason(tmp_path: pathlib.Path) -> None:
+    suite = made(tmp_path, HELPERS + "@pytest.mark.time_limit(0.2)\ndef test_spins():\n    while True: pass\n")
+    with (tmp_path / "log").open("wb") as log:
+        assert suite.go(log) == 1
+    assert "ended: tests/test_it.py::test_spins: more than 0.2 s of processor time" in steady.report([suite])
+
+
+def test_a_run_in_which_too_many_tests_end_their_process_is_given_up(ledger: pathlib.Path,
+                                                                     tmp_path: pathlib.Path) -> None:
+    suite = made(tmp_path, HELPERS + "@pytest.mark.parametrize('x', range(9))\ndef test_ends(x): os._exit(7)\n")
+    with (tmp_path / "log").open("wb") as log:
+        code = suite.go(log)
+    assert code == suite.judge(code) == 7 and names(ledger) == []
+    assert "6 tests ran, 0 failed, 5 ended their process, 4 never ran" in steady.report([suite])
+
+
+def test_a_test_that_ends_its_process_is_tried_again_in_ci(ledger: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    text = ENDS.format("once('seen') or ").partition("@pytest.mark.parametrize")[0]
+    assert run(tmp_path, text) == (1, 0)
+    assert names(ledger) == ["tests/test_it.py::test_ends"] and (tmp_path / "after it").exists()
+
+
+def test_a_failure_after_a_test_that_ended_its_process_counts(ledger: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    assert run(tmp_path, ENDS.format("once('seen') or ")) == (1, 1)
 
 
 def test_a_module_that_cannot_be_collected_counts(ledger: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -13,7 +13,6 @@ failed is tried again, on the same interpreter: see `steady`.
 import concurrent.futures
 import os
 import re
-import subprocess
 import sys
 import time
 from typing import List, NamedTuple, Optional, Tuple
@@ -24,7 +23,6 @@ from fetch_suites import cached
 from interpreters import SUPPORTED, Interpreter, find
 
 AT_ONCE = min(2, os.cpu_count() or 1)
-RUN_SECONDS = 2400
 ENDS_ONLY = ("tests/meta", "tests/bench", "tests/checker", "tests/examiner", "tests/fuzz")
 
 
@@ -55,16 +53,13 @@ def run_suite(interpreter: Interpreter, arguments: List[str]) -> Outcome:
     started = time.monotonic()
     try:
         python = environment(BUILD / "venvs" / short, PYTEST, interpreter.path)
-        given = [*arguments, *left_out(interpreter, arguments)]
+        given = ["-p", "no:cacheprovider", "-rfE", *arguments, *left_out(interpreter, arguments)]
         run = steady.Run(python, given, ROOT, BUILD / "journal" / (short + ".jsonl"), interpreter.name, cached())
-        with open(str(log), "wb") as stream:
-            code = subprocess.run(run.command, cwd=str(ROOT), env=cached(), stdin=subprocess.DEVNULL, stdout=stream,
-                                  stderr=subprocess.STDOUT, timeout=RUN_SECONDS).returncode
+        with log.open("wb") as stream:
+            code = run.go(stream)
         text = log.read_text(encoding="utf-8", errors="replace")
     except SetupError as error:
         code, text = 2, "no environment: %s" % error
-    except subprocess.TimeoutExpired:
-        code, text = 3, log.read_text(encoding="utf-8", errors="replace") + "\nnot done after %d s" % RUN_SECONDS
     say("%s ended with %d after %.0f s" % (interpreter.name, code, time.monotonic() - started))
     if code:
         print(text, flush=True)

@@ -1,33 +1,35 @@
-"""Try a failure again before it counts, where a run may not hang on a coin: in `.ci/run`.
+"""Run pytest so that one bad test does not take the others with it, and report what happened.
 
-`.ci/run` names a file in the variable MCP_REF_UNSTEADY. Then whatever fails (a test, a pairing of `make interop`, a
-leg of `make conformance`, a case of `make fuzz`, a run of `make soak`) is tried again, alone, three times, on the same
-interpreter. If one of these fails, the failure counts. If all three pass, it is *unsteady*: it is written to that file
-and does not count. Called as a program (`python3 tests/tools/steady.py`, the last step of `.ci/run`) this prints the
-list, and ends with 1 if there are more than five. The next change of the project begins with that list: an unsteady
-test is mended, or leaves the suite for `make stress`.
+A run of pytest writes a journal (`--journal FILE`, in `tests/conftest.py`): the tests that failed or were skipped, the
+one that is running, and how the run ended. A test that ends the process (it reached a limit, or crashed the
+interpreter) counts as a failure, and the run continues in a new process with the test after it.
 
-Without the variable, as in `make test`, each failure counts at once.
-
-A run of pytest writes a journal for this (`--journal FILE`, in `tests/conftest.py`): the tests that failed or were
-skipped, the one that is running, and how the run ended. A run that broke off (a test's time limit ends the process) is
-made once more, after the test that was running has passed alone.
+In `.ci/run` a failure does not count at once. `.ci/run` names a file in the variable MCP_REF_UNSTEADY. Then whatever
+fails (a test, a pairing of `make interop`, a leg of `make conformance`, a case of `make fuzz`, a run of `make soak`) is
+tried again, alone, three times, on the same interpreter. If one of these fails, the failure counts. If all three pass,
+it is *unsteady*: it is written to that file and does not count. Called as a program (`python3 tests/tools/steady.py`)
+this prints the list, with the day since when each has been known (KNOWN), and exits with 1 if there are more than five.
+The next change of the project starts with that list: an unsteady test is mended, or leaves the suite for `make stress`.
 """
 import collections
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence
+from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 
 LEDGER = "MCP_REF_UNSTEADY"
 TIMES = 3
 MOST = 5
 MESSAGE_LENGTH = 300
-TRY_SECONDS = 300
+MOST_ENDED = 5
+"""How many tests may end the process of a run before the run is given up."""
 FAILED = 1
 """Exit code of pytest where tests failed; others say that the run itself went wrong."""
+KNOWN: Dict[str, str] = {}
+"""Tests and other names that are known to be unsteady -> since when, as a date."""
 
 
 class Failure(NamedTuple):
@@ -83,38 +85,54 @@ def _say(text: str) -> None:
 # --- runs of pytest ---------------------------------------------------------------------------------------------------
 
 class Journal(NamedTuple):
-    """What a run of pytest has written down; ``end`` is its exit code as pytest knew it, None if it broke off.
+    """What a run of pytest has written down so far.
 
-    ``skipped`` has the reason for each test that was skipped.
+    ``failed`` and ``skipped`` map tests to messages and reasons, ``ended`` the tests that ended their process to the
+    reason. ``running`` is the current test, "" before the first one, and ``end`` is pytest's exit code, None unless the
+    last process came to its end.
     """
 
     failed: Dict[str, str]
     skipped: Dict[str, str]
+    ended: Dict[str, str]
     uncollected: List[str]
+    collected: int
+    ran: int
     running: str
     end: Optional[int]
 
 
 def read_journal(path: pathlib.Path) -> Journal:
-    """Read the journal of a run that is over, whichever way it ended."""
+    """Read the journal of a run, also while it runs."""
     failed: Dict[str, str] = {}
     skipped: Dict[str, str] = {}
+    ended: Dict[str, str] = {}
     uncollected: List[str] = []
+    collected = before = 0
     end = None
-    lines = path.read_text(encoding="ascii").splitlines() if path.is_file() else []
-    for line in lines:
-        entry = json.loads(line)
+    for entry in _entries(path):
         if "test" in entry:
             failed.setdefault(entry["test"], entry["message"])
         elif "skipped" in entry:
             skipped[entry["skipped"]] = entry["reason"]
+        elif "ended" in entry:
+            ended.setdefault(entry["ended"], entry["why"])
+            before += entry.get("ran", 0)
         elif "uncollected" in entry:
             uncollected.append(entry["uncollected"])
+        elif "collected" in entry:
+            collected = collected or entry["collected"]  # the first process collects all of them
         else:
             end = entry["end"]
-    running = path.with_suffix(".running")
-    name = running.read_text("ascii").rstrip("\n") if running.is_file() else ""
-    return Journal(failed, skipped, uncollected, name, end)
+    number, running = next(_entries(path.with_suffix(".running")), (0, ""))
+    return Journal(failed, skipped, ended, uncollected, collected, before + number, running, end)
+
+
+def _entries(path: pathlib.Path) -> Iterator[Any]:
+    """Yield the JSON lines of a file that another process may be writing."""
+    for line in path.read_text(encoding="ascii").splitlines(True) if path.is_file() else []:
+        if line.endswith("\n"):
+            yield json.loads(line)
 
 
 def skips(paths: Iterable[pathlib.Path]) -> List[str]:
@@ -124,57 +142,91 @@ def skips(paths: Iterable[pathlib.Path]) -> List[str]:
 
 
 class Run:
-    """A run of pytest: ``command`` with ``arguments``, in ``root``; its journal is ``journal``.
+    """A run of pytest: ``python -m pytest`` with ``arguments``, in ``root``; its journal is ``journal``.
 
     ``where`` names the interpreter in reports.
     """
 
     def __init__(self, python: str, arguments: Iterable[str], root: pathlib.Path, journal: pathlib.Path, where: str,
                  environment: Optional[Dict[str, str]] = None) -> None:
-        self.root, self.journal, self.where = root, journal, where
+        self.python, self.root, self.journal, self.where = python, root, journal, where
         self.environment = environment
-        self._pytest = [python, "-m", "pytest", "-p", "no:cacheprovider", "-rfE"]  # `skips` lists the others
-        self.command = [*self._pytest, "--journal", str(journal), *arguments]
+        self._command = [python, "-m", "pytest", "--journal", str(journal), *arguments]
         journal.parent.mkdir(parents=True, exist_ok=True)
-        self._forget()
 
-    def _forget(self) -> None:
+    def go(self, output: Optional[IO[bytes]] = None) -> int:
+        """Run it, in as many processes as it takes; return pytest's exit code. ``output``: instead of the terminal."""
         for path in (self.journal, self.journal.with_suffix(".running")):
             if path.exists():
                 path.unlink()
+        command = self._command
+        while True:
+            code = self._call(command, output)
+            journal = read_journal(self.journal)
+            if code and journal.end is None and journal.running:
+                self._note_end(journal.running, code)
+                command = [*self._command, "--after", journal.running]
+                journal = read_journal(self.journal)
+                if journal.ran < journal.collected and len(journal.ended) < MOST_ENDED:
+                    continue
+            return FAILED if journal.ended and journal.ran == journal.collected else code
+
+    def _call(self, command: Sequence[str], output: Optional[IO[bytes]]) -> int:
+        if output is None:  # somebody may be there, who uses a debugger
+            return subprocess.call(command, cwd=str(self.root), env=self.environment)
+        return subprocess.call(command, cwd=str(self.root), env=self.environment, stdin=subprocess.DEVNULL,
+                               stdout=output, stderr=subprocess.STDOUT)
+
+    def _note_end(self, test: str, code: int) -> None:
+        """Write down that a test ended its process, and count the tests up to it."""
+        running = self.journal.with_suffix(".running")
+        number, _ = next(_entries(running))
+        why = "its process exited with code %d" % code
+        with self.journal.open("a", encoding="ascii") as lines:
+            lines.write(json.dumps({"ended": test, "why": why, "ran": number}) + "\n")
+        running.unlink()
 
     def judge(self, code: int) -> int:
         """Return the exit code that counts for this run, which has ended with ``code``."""
-        if code == 0 or not merciful():
-            return code
         journal = read_journal(self.journal)
-        whole = journal.end == code
-        if journal.uncollected or (whole and code != FAILED):
+        if code != FAILED or not merciful() or journal.uncollected or journal.ran < journal.collected:
             return code
-        failures = [Failure(test, self.where, message) for test, message in journal.failed.items()]
-        if not whole and journal.running not in journal.failed:
-            failures.append(Failure(journal.running, self.where, "the run broke off with exit code %d" % code))
-        if not unsteady(failures, self._alone):
-            return code
-        return 0 if whole else self._once_more()
-
-    def _once_more(self) -> int:
-        """Make the run again, as the tests behind the one that ended it have not run; now each failure counts."""
-        _say("%s: the whole run once more, for it broke off" % self.where)
-        self._forget()
-        return subprocess.call(self.command, cwd=str(self.root), env=self.environment, stdin=subprocess.DEVNULL)
+        wrong = {**journal.failed, **journal.ended}
+        failures = [Failure(test, self.where, message) for test, message in wrong.items()]
+        return 0 if unsteady(failures, self._alone) else code
 
     def _alone(self, failure: Failure) -> Optional[str]:
         """Run one test; its last words if it fails."""
         chosen = self.journal.with_suffix(".chosen")
         chosen.write_text(json.dumps([failure.name]), encoding="ascii")
-        command = [*self._pytest, "--only-ids", str(chosen), failure.name.partition("::")[0]]
-        try:
-            done = subprocess.run(command, cwd=str(self.root), env=self.environment, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TRY_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "not done after %d s" % TRY_SECONDS
+        command = [self.python, "-m", "pytest", "-p", "no:cacheprovider", "--only-ids", str(chosen),
+                   failure.name.partition("::")[0]]
+        done = subprocess.run(command, cwd=str(self.root), env=self.environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.stdout.decode("utf-8", "replace")[-3000:] if done.returncode else None
+
+
+def report(runs: Sequence[Run]) -> List[str]:
+    """Return the last lines for runs that are over: what went wrong, how many tests ran, how to run one alone."""
+    journals = [read_journal(run.journal) for run in runs]
+    lines, wrong = [], []
+    for word, table in (("failed", [journal.failed for journal in journals]),
+                        ("ended", [journal.ended for journal in journals])):
+        for test, message in (item for entries in table for item in entries.items()):
+            wrong.append(test)
+            lines.append("%s: %s: %s" % (word, test, (message.splitlines() or [""])[0][:MESSAGE_LENGTH]))
+    for path in (path for journal in journals for path in journal.uncollected):
+        lines.append("failed: %s cannot be collected" % path)
+    ran, collected = (sum(values) for values in zip(*((each.ran, each.collected) for each in journals)))
+    lines.append("%d tests ran, %d failed, %d ended their process, %d never ran" % (
+        ran, sum(len(each.failed) for each in journals), sum(len(each.ended) for each in journals), collected - ran))
+    if wrong:
+        lines.append("one alone: %s -m pytest %s" % (shlex.quote(_shown(runs[0])), shlex.quote(wrong[0])))
+    return lines
+
+
+def _shown(run: Run) -> str:
+    return os.path.relpath(run.python, str(run.root)) if run.python.startswith(str(run.root)) else run.python
 
 
 def main() -> int:
@@ -182,8 +234,14 @@ def main() -> int:
     found = read()
     print("unsteady: %d (they failed once and passed %d times alone; at most %d may)" % (len(found), TIMES, MOST))
     for failure in found:
-        print("  %s\n    on %s: %s" % (failure.name, failure.where, failure.message.replace("\n", "\n    ")))
+        message = failure.message.replace("\n", "\n    ")
+        print("  %s\n    on %s, %s: %s" % (failure.name, failure.where, since(failure.name), message))
     return int(len(found) > MOST)
+
+
+def since(name: str) -> str:
+    """Say since when something has been known to be unsteady."""
+    return "known since " + KNOWN[name] if name in KNOWN else "new: mend it, or enter it in KNOWN with today's date"
 
 
 if __name__ == "__main__":
