@@ -258,8 +258,9 @@ What the tests of the tree guard
 ========================  ======================================================================================
 ``tests/meta/test_...``   the rule
 ========================  ======================================================================================
+``ci``                    the table of CI's steps holds; a step that fails keeps no other from running
 ``citations``             a citation names a page and a heading that each revision of its window has
-``conftest``              the guards of the suite itself (leaks, time limits) see what they are there for
+``conftest``              the guards of the suite itself (leaks, limits) see what they are there for
 ``contributing``          this page: its floors, its journeys, this table
 ``docstring_examples``    the examples in docstrings run as they stand
 ``features``              a revision has an attribute for each row of FEATURES and VALUES, and no others
@@ -276,7 +277,7 @@ What the tests of the tree guard
 ``requirements``          the requirement list and the markers ``spec`` agree, in both directions
 ``requirements_table``    the tests' table of revisions says what the requirement list says
 ``secrets``               what nobody may guess comes from `secrets` or `os.urandom`
-``steady``                failures are tried again in one place only
+``steady``                a test that ends its process takes no other with it; failures are tried again in CI only
 ``threads``               the table of threads has those that the package starts, and no others
 ``tree``                  what stands at the top of the checkout, and what no file may contain
 ========================  ======================================================================================

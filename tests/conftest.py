@@ -28,8 +28,9 @@ A test marked ``needs(NAME)`` reads a folder that is not part of the project; wi
 (`tests.support.outside`).
 
 `--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all test files;
-`--only-ids FILE` the tests that a JSON file lists; `--after ID` the tests that follow this one. `--unjudged` does not
-judge the connections. `--journal FILE` records failures, skips and progress for `tests/tools/steady.py`.
+`--only-ids FILE` the tests that a JSON file lists; `--after ID` the tests that follow this one. `--judge schema` leaves
+out the checker's rules, `--judge none` the schema, too. `--journal FILE` records failures, skips and progress for
+`tests/tools/steady.py`.
 """
 import contextlib
 import faulthandler
@@ -378,12 +379,13 @@ def _outside() -> Any:
 
 def _judges(config: pytest.Config) -> Optional[Callable[[], Dict[str, List[str]]]]:
     """Have what this process does from now on judged; the function that says at the end which rules were broken."""
-    if config.getoption("unjudged") or not _has_support():
+    by = config.getoption("judge")
+    if by == "none" or not _has_support():
         return None
     from tests.support.judged import SCHEMA, broken
     from tests.support.schema_tap import listen
 
-    refused = listen()
+    refused = listen(rules=by == "all")
     return lambda: {**({SCHEMA: refused} if refused else {}), **broken()}
 
 
@@ -428,7 +430,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", type=_part, default=(1, 1), metavar="K/N", help="run the K-th of N parts of the files")
     parser.addoption("--only-ids", metavar="FILE", help="run the tests whose ids this JSON file lists")
     parser.addoption("--after", metavar="ID", help="run the tests that follow this one")
-    parser.addoption("--unjudged", action="store_true", help="do not check the connections against the rules")
+    parser.addoption("--judge", choices=("all", "schema", "none"), default="all",
+                     help="judge our side of the connections by the checker's rules and the schema, or by less")
     parser.addoption("--journal", metavar="FILE", help="write what fails, and which test runs, to this file")
 
 

@@ -6,12 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import List, Tuple
+import types
+from typing import List, Set, Tuple
 
 import pytest
 
-from tests.support import judged, official_schema
-from tests.support.outside import NEEDS
+from tests.support import judged, official_schema, patience as patience_module
+from tests.support.outside import NEEDS, SPECIFICATION
 from tests.support.patience import WAIT, patience
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -351,11 +352,13 @@ def test_all_parts_together_run_each_file_once(tmp_path: pathlib.Path, parts: in
     assert sorted(ran, key=int) == [str(number) for number in range(12)]
 
 
-@pytest.mark.parametrize("unjudged", [True, False])
-def test_connections_are_judged_unless_the_run_says_otherwise(tmp_path: pathlib.Path, unjudged: bool) -> None:
-    code, output = _pytest(tmp_path, ILLEGAL, "-W", "ignore", "-k", "test_faulty or test_named_in_vain",
-                           *["--unjudged"] * unjudged, judged=True)
-    assert code == (0 if unjudged else 1) and ("our side broke" in output) is not unjudged, output
+@pytest.mark.needs(SPECIFICATION)
+@pytest.mark.parametrize("by, broken", [
+    ("all", {"schema.json", "schema.params", "progress.token-active"}), ("schema", {"schema.json"}), ("none", set())])
+def test_connections_are_judged_by_what_the_run_says(tmp_path: pathlib.Path, by: str, broken: Set[str]) -> None:
+    code, output = _pytest(tmp_path, ILLEGAL, "-W", "ignore", "--judge", by, judged=True)
+    assert code == 1 and set(re.findall(r"our side broke ([a-z.-]+):\n", output)) == broken, output
+    assert ("names progress.token-active, which was not broken" in output) == (by == "all")
 
 
 @pytest.mark.parametrize("part", ["0/2", "3/2", "2"])
@@ -373,3 +376,21 @@ def test_a_part_that_is_none_is_refused(tmp_path: pathlib.Path, part: str) -> No
 def test_typos_and_warnings_and_failing_threads_fail(tmp_path: pathlib.Path, text: str, words: str) -> None:
     code, output = _pytest(tmp_path, text)
     assert code != 0 and words in output
+
+
+def test_patience_grows_with_the_time_that_a_piece_of_work_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, processor, slow = 0.0, 0.0, 4.0
+
+    def processor_time() -> float:  # each look at it takes a millisecond of work
+        nonlocal clock, processor
+        clock, processor = clock + 0.001 * slow, processor + 0.001
+        return processor
+
+    fake = types.SimpleNamespace(monotonic=lambda: clock, thread_time=processor_time)
+    monkeypatch.setattr(patience_module, "time", fake)
+    monkeypatch.setattr(patience_module, "_last", (-10.0, 1.0))
+    assert patience(3) == pytest.approx(12, rel=0.1)
+    slow = 0.5  # clocks differ
+    assert patience(3) == pytest.approx(12, rel=0.1), "measured a moment ago"
+    clock += 10
+    assert patience(3) == 3

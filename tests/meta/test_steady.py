@@ -184,10 +184,3 @@ def test_skips_itself(): pytest.skip("a Tuesday")
         assert run(tmp_path / name, text) == (0, 0)
     lines = steady.skips(tmp_path / name / "build" / "journal.jsonl" for name in ("one", "two"))
     assert lines == ["left out: 4 tests: no luck here", "left out: 2 tests: a Tuesday"]
-
-
-def test_ci_names_the_file_and_ends_with_the_list() -> None:
-    script = (TESTS.parent / ".ci" / "run").read_text(encoding="utf-8")
-    assert 'export %s="$PWD/build/' % steady.LEDGER in script
-    steps = [line for line in script.splitlines() if line.startswith("step ")]
-    assert steps[-1] == "step python3 tests/tools/steady.py"

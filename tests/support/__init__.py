@@ -19,6 +19,7 @@ module                what it plays
 `legacy_web`          the same client for HTTP+SSE
 `official_schema`     frames judged by the official schemas
 `outside`             the specification and the official test suites, which are not part of the project
+`patience`            timeouts that suit a busy machine
 `porting`             the pages about porting from other libraries, and one walk through two servers
 `protected`           a protected server of ours, and a client that shows it tokens; no sockets
 `questions`           a server of ours that asks, or a client of ours that is asked; the other is scripted

@@ -134,19 +134,24 @@ def _messages(data: Any) -> Iterator[Dict[str, Any]]:
 _findings: List[str] = []
 
 
-def listen() -> List[str]:
-    """Tap every connection made from now on, for the judges too; the list that findings go to, until the next call."""
+def listen(rules: bool = True) -> List[str]:
+    """Tap every connection made from now on; return the list that findings go to, until the next call.
+
+    ``rules``: the checker's rules are applied to the connections, too.
+    """
     global _findings
+    judged.applied = rules
     if Sender.__init__ is not _tapped:
         Sender.__init__ = _tapped  # type: ignore[method-assign]
-        judged.ride()
+        if rules:
+            judged.ride()
     judged.begin()
     _findings = []
     return _findings
 
 
 def _tapped(self: Sender, transport: Transport, party: str, *arguments: Any, **options: Any) -> None:
-    tap = SchemaTap(judged.watch(transport, party), _findings)
+    tap = SchemaTap(judged.watch(transport, party) if judged.applied else transport, _findings)
     _ORIGINAL(self, tap, party, *arguments, **options)
     tap.sender = self
 

@@ -1,18 +1,23 @@
-"""Run the whole suite on every CPython from 3.8 to 3.13 that is found here, two at a time; arguments go to pytest.
+"""Run the test suite on every CPython from 3.8 to 3.13 that is found here, two at a time; arguments go to pytest.
 
-The oldest and the newest run all of it. Those between leave out ENDS_ONLY: the tests of the sources themselves, which
-say the same on each version, and the tests of judging, which take a third of the time and use nothing of the language
-and the library that the rest does not. In CI those between share the tests, each has a part of them, and the version on
-which `make test` has just run is left out: with all of it CI would take longer than it may.
+`make test` judges every connection by the checker's rules, on one interpreter; that is not repeated here. Without
+arguments the versions share the work:
 
-Each version has its environment in `build/venvs/3.X` and its log in `build/matrix/3.X.log`. The log of a failed run is
-printed whole, and the table at the end has one line per version: how it ended, its figures, or that it is ABSENT. The
-exit code is 0 only if all that ran passed, and at least one did; in CI none may be absent. In `.ci/run` a test that
-failed is tried again, on the same interpreter: see `steady`.
+- the oldest runs all tests, and compares every frame with the official schema where MCP_REF_SPEC is set
+- the newest runs all but the tests of the sources (SOURCES), which say the same on each version
+- of those between, one that changes from commit to commit runs all tests, the others those that depend on the
+  interpreter (DEPENDENT). In CI the version on which `make test` has run is left out.
+
+`--only=3.13` runs one version, `--only=between` those between the oldest and the newest. Each version has its
+environment in `build/venvs/3.X` and its log in `build/matrix/3.X.log`. The log of a failed run is printed whole, and
+the table at the end has one line per version: how it ended, its figures, or that it is ABSENT. The exit code is 0 only
+if all that ran passed, and at least one did; in CI none may be absent. In `.ci/run` a test that failed is tried again,
+on the same interpreter: see `steady`.
 """
 import concurrent.futures
 import os
 import re
+import subprocess
 import sys
 import time
 from typing import List, NamedTuple, Optional, Tuple
@@ -22,8 +27,14 @@ from environments import BUILD, PYTEST, ROOT, SetupError, environment, in_ci, sa
 from fetch_suites import cached
 from interpreters import SUPPORTED, Interpreter, find
 
-AT_ONCE = min(2, os.cpu_count() or 1)
-ENDS_ONLY = ("tests/meta", "tests/bench", "tests/checker", "tests/examiner", "tests/fuzz")
+AT_ONCE = 1 if in_ci() else min(2, os.cpu_count() or 1)  # in CI the other lane has the other core
+OLDEST, NEWEST = SUPPORTED[0], SUPPORTED[-1]
+SOURCES = tuple("tests/meta/test_%s.py" % name for name in (
+    "citations", "contributing", "features", "floor", "layers", "prose", "requirements", "requirements_table",
+    "secrets", "tree"))
+DEPENDENT = ("tests/client", "tests/host", "tests/peer", "tests/protocol", "tests/server", "tests/transports",
+             "tests/test_codec.py", "tests/test_jsonrpc.py", "tests/test_jsontext.py", "tests/test_messages.py",
+             "tests/test_records.py", "tests/test_usercode.py")
 
 
 class Outcome(NamedTuple):
@@ -35,26 +46,37 @@ class Outcome(NamedTuple):
     run: Optional[steady.Run] = None
 
 
-def left_out(interpreter: Interpreter, arguments: List[str]) -> List[str]:
-    """Pytest's options for what is not run on a version, where nobody has asked for others."""
-    version = interpreter.version[:2]
-    if arguments or version not in SUPPORTED[1:-1]:
-        return []
-    between = [minor for minor in SUPPORTED[1:-1] if minor != sys.version_info[:2]]
-    share = ["--part=%d/%d" % (between.index(version) + 1, len(between))] if in_ci() and version in between else []
-    return ["--ignore=" + folder for folder in ENDS_ONLY] + share
+def share(version: Tuple[int, ...], drawn: Optional[Tuple[int, int]]) -> List[str]:
+    """Return pytest's arguments for a version's share of the work; ``drawn`` is the one between that runs all tests."""
+    if version == OLDEST:
+        return ["--judge=schema"]
+    if version == NEWEST:
+        return ["--judge=none", *("--ignore=" + path for path in SOURCES)]
+    return ["--judge=none"] + ([] if version == drawn else list(DEPENDENT))
+
+
+def between() -> List[Tuple[int, int]]:
+    """Return the versions between the oldest and the newest that run here."""
+    return [minor for minor in SUPPORTED[1:-1] if not (in_ci() and minor == sys.version_info[:2])]
+
+
+def draw() -> Tuple[int, int]:
+    """Return the version between that runs all tests of this commit."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=str(ROOT), stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL).stdout
+    return between()[int(commit or b"0", 16) % len(between())]
 
 
 def run_suite(interpreter: Interpreter, arguments: List[str]) -> Outcome:
-    """Run the suite on one interpreter; prints its log where it fails."""
+    """Run the suite on one interpreter, with these arguments for pytest; prints its log where it fails."""
     short, run = "%d.%d" % interpreter.version[:2], None
     log = BUILD / "matrix" / (short + ".log")
     log.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     try:
         python = environment(BUILD / "venvs" / short, PYTEST, interpreter.path)
-        given = ["-p", "no:cacheprovider", "-rfE", *arguments, *left_out(interpreter, arguments)]
-        run = steady.Run(python, given, ROOT, BUILD / "journal" / (short + ".jsonl"), interpreter.name, cached())
+        run = steady.Run(python, ["-p", "no:cacheprovider", "-rfE", *arguments], ROOT,
+                         BUILD / "journal" / (short + ".jsonl"), interpreter.name, cached())
         with log.open("wb") as stream:
             code = run.go(stream)
         text = log.read_text(encoding="utf-8", errors="replace")
@@ -66,9 +88,9 @@ def run_suite(interpreter: Interpreter, arguments: List[str]) -> Outcome:
     return Outcome(interpreter.name, code, text, run)
 
 
-def judged(outcome: Outcome) -> int:
+def counted(outcome: Outcome) -> int:
     """The exit code that counts for an interpreter, after its failures were tried again: see `steady`."""
-    return outcome.run.judge(outcome.code) if outcome.run and outcome.code == steady.FAILED else outcome.code
+    return outcome.run.judge(outcome.code) if outcome.run else outcome.code
 
 
 def closing_line(text: str) -> str:
@@ -77,14 +99,7 @@ def closing_line(text: str) -> str:
     return re.sub(r"^=+ | =+$", "", lines[-1])
 
 
-def run_all(found: List[Interpreter], arguments: List[str]) -> List[Outcome]:
-    """Run the suite on all of them, those with the most to do first, and give the outcomes in this order."""
-    ordered = sorted(found, key=lambda interpreter: len(left_out(interpreter, arguments)))
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(lambda interpreter: run_suite(interpreter, arguments), ordered))
-
-
-def split(minors: Tuple[Tuple[int, int], ...]) -> Tuple[List[Interpreter], List[str]]:
+def split(minors: List[Tuple[int, int]]) -> Tuple[List[Interpreter], List[str]]:
     """Which versions are here, and which are absent."""
     pairs = [(minor, find(minor)) for minor in minors]
     return [found for _, found in pairs if found], ["%d.%d" % minor for minor, found in pairs if not found]
@@ -92,12 +107,18 @@ def split(minors: Tuple[Tuple[int, int], ...]) -> Tuple[List[Interpreter], List[
 
 def main(arguments: List[str]) -> int:
     """Run and report."""
-    tested = sys.version_info[:2] if in_ci() else ()  # by `make test`
-    found, absent = split(tuple(minor for minor in SUPPORTED if minor != tested))
+    only = [argument.partition("=")[2] for argument in arguments if argument.startswith("--only=")]
+    given = [argument for argument in arguments if not argument.startswith("--only=")]
+    chosen = [minor for minor in (OLDEST, NEWEST, *between())  # those with the most to do first
+              if not only or "%d.%d" % minor in only or "between" in only and minor in between()]
+    found, absent = split(chosen)
     say("found: %s; ABSENT: %s" % (", ".join(item.name for item in found) or "none", ", ".join(absent) or "none"))
-    outcomes = run_all(found, arguments)
+    drawn = draw()
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        outcomes = list(pool.map(lambda interpreter: run_suite(
+            interpreter, given or share(interpreter.version[:2], drawn)), found))
     say("matrix")
-    codes = [judged(outcome) for outcome in outcomes]  # now, when nothing else runs: they run alone
+    codes = [counted(outcome) for outcome in outcomes]  # now, when nothing else runs: they run alone
     for outcome, code in zip(outcomes, codes):
         print("  %-8s %-7s %s" % (outcome.label, "FAILED" if code else "passed", closing_line(outcome.text)))
         for line in steady.skips([outcome.run.journal] if outcome.run else []):
