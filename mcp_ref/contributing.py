@@ -1,8 +1,9 @@
 """The contributor's map: folders, journeys, threads, where to add what, what the tests guard, and our own words.
 
 `help(mcp_ref)` is the first page, for readers; this is the second, for those who change the package. Nothing imports
-this module. To begin: ``make check`` runs the tests of the tree and the linters, ``make test`` everything. Tests that
-read the specification run if the variable MCP_REF_SPEC names a folder with a copy of it (``tests/support/outside.py``).
+this module. To begin: ``make check`` runs the tests of the tree and the linters, ``make test`` all tests, and ``make
+ci`` all that a change has to pass; its steps are a table in ``tests/tools/ci.py``. Tests that read the specification
+run if the variable MCP_REF_SPEC names a folder with a copy of it (``tests/support/outside.py``).
 
 The folders
 ===========

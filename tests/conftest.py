@@ -112,7 +112,8 @@ class _Journal:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self.write(test=report.nodeid, message="%s: %s" % (report.when, _message(report)))
+            self.write(test=report.nodeid, message="%s: %s" % (report.when, _message(report)),
+                       text=report.longreprtext)
         elif report.skipped and not hasattr(report, "wasxfail"):
             self.write(skipped=report.nodeid, reason=_reason(report))
 

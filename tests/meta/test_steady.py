@@ -85,6 +85,7 @@ def test_without_the_variable_each_failure_counts(monkeypatch: pytest.MonkeyPatc
 
 
 ENDS = HELPERS + """
+def test_fails(): assert not "told why"
 def test_ends(): {0}os._exit(7)
 @pytest.mark.skip("not today")
 def test_skipped(): pass
@@ -101,20 +102,23 @@ def test_a_test_that_ends_its_process_is_named_and_the_others_run(monkeypatch: p
     with (tmp_path / "log").open("wb") as log:
         code = suite.go(log)
     assert code == suite.judge(code) == 1 and (tmp_path / "after it").exists()
+    printed = (tmp_path / "log").read_text(encoding="utf-8")
+    assert printed.count('>   def test_fails(): assert not "told why"') == 1, "pytest had no time to print it"
     assert steady.report([suite]) == [
+        "failed: tests/test_it.py::test_fails: call: AssertionError: assert not 'told why'",
         "failed: tests/test_it.py::test_wrong[$a 'b']: call: AssertionError: no",
         "ended: tests/test_it.py::test_ends: its process exited with code 7",
-        "5 tests ran, 1 failed, 1 ended their process, 0 never ran",
-        "one alone: %s -m pytest %s" % (shlex.quote(sys.executable),
-                                        shlex.quote("tests/test_it.py::test_wrong[$a 'b']"))]
+        "6 tests ran, 2 failed, 1 ended their process, 0 never ran",
+        "one alone: %s -m pytest tests/test_it.py::test_fails" % shlex.quote(sys.executable)]
     assert steady.skips([suite.journal]) == ["left out: 1 test: not today"]
 
 
 def test_the_command_for_one_alone_runs_it(tmp_path: pathlib.Path) -> None:
-    suite = made(tmp_path, ENDS.format("").replace("test_ends", "ends"))
+    suite = made(tmp_path, ENDS.format("").replace("test_ends", "ends").replace("test_fails", "fails"))
     with (tmp_path / "log").open("wb") as log:
         suite.go(log)
     command = steady.report([suite])[-1].partition(": ")[2]
+    assert shlex.split(command)[-1] == "tests/test_it.py::test_wrong[$a 'b']"
     done = subprocess.run(command, shell=True, cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 1 and b"1 failed in" in done.stdout
 
@@ -136,7 +140,7 @@ def test_a_run_in_which_too_many_tests_end_their_process_is_given_up(ledger: pat
 
 
 def test_a_test_that_ends_its_process_is_tried_again_in_ci(ledger: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    text = ENDS.format("once('seen') or ").partition("@pytest.mark.parametrize")[0]
+    text = ENDS.format("once('seen') or ").replace("test_fails", "fails").partition("@pytest.mark.param")[0]
     assert run(tmp_path, text) == (1, 0)
     assert names(ledger) == ["tests/test_it.py::test_ends"] and (tmp_path / "after it").exists()
 

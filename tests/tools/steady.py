@@ -164,7 +164,7 @@ class Run:
             code = self._call(command, output)
             journal = read_journal(self.journal)
             if code and journal.end is None and journal.running:
-                self._note_end(journal.running, code)
+                self._note_end(journal.running, code, output)
                 command = [*self._command, "--after", journal.running]
                 journal = read_journal(self.journal)
                 if journal.ran < journal.collected and len(journal.ended) < MOST_ENDED:
@@ -177,8 +177,16 @@ class Run:
         return subprocess.call(command, cwd=str(self.root), env=self.environment, stdin=subprocess.DEVNULL,
                                stdout=output, stderr=subprocess.STDOUT)
 
-    def _note_end(self, test: str, code: int) -> None:
-        """Write down that a test ended its process, and count the tests up to it."""
+    def _note_end(self, test: str, code: int, output: Optional[IO[bytes]]) -> None:
+        """Write down that a test ended its process, and print the failures that pytest could not print any more."""
+        unprinted: List[str] = []
+        for entry in _entries(self.journal):
+            if "collected" in entry:  # by another process
+                unprinted.clear()
+            elif "test" in entry:
+                unprinted.append("\n___ %s\n%s\n" % (entry["test"], entry["text"]))
+        (output or sys.stdout.buffer).write("".join(unprinted).encode("utf-8", "backslashreplace"))
+        (output or sys.stdout.buffer).flush()
         running = self.journal.with_suffix(".running")
         number, _ = next(_entries(running))
         why = "its process exited with code %d" % code
