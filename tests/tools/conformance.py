@@ -1,8 +1,8 @@
 """Run the official conformance suite against our two fixtures, and read its results more strictly than it does itself.
 
-The suite and a Node that it runs on are installed into `build/conformance/suite`. As the suite's own dependencies are
-ranges, `tests/conformance/package-lock.json` pins every package, by its digest. Results go to `build/conformance/out`,
-a folder for each leg, with one for each scenario below it.
+The suite is installed into `build/conformance/suite` or into the cache of `environments`, and runs on the Node of
+`peers`. As its own dependencies are ranges, `tests/conformance/package-lock.json` pins every package, by its digest.
+Results go to `build/conformance/out`, a folder for each leg, with one for each scenario below it.
 
 The suite forgives warnings, and in some of its modes a client that fails or hangs; and a check that could not be made
 shows only as SKIPPED or INFO, or not at all. So a leg passes here if
@@ -31,8 +31,9 @@ import sys
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
+import peers
 import steady
-from environments import BUILD, ROOT, SetupError, once, run, say
+from environments import BUILD, ROOT, SetupError, once, say
 
 HOME = BUILD / "conformance"
 FIXTURES = ROOT / "tests" / "conformance"
@@ -130,18 +131,14 @@ class Suite(NamedTuple):
 
 def install() -> Suite:
     """Install what is pinned, unless it is there."""
-    npm, folder = shutil.which("npm"), HOME / "suite"
-    if not npm:
-        raise SetupError("npm is needed to install the suite, and is not on PATH")
-
-    def make() -> None:
+    def make(folder: pathlib.Path) -> None:
         for name in PINS:
             shutil.copy(str(FIXTURES / name), str(folder))
-        run([str(npm), "ci", "--no-audit", "--no-fund"], "the suite cannot be installed", cwd=folder)
+        peers.npm_install(folder, "ci")
 
-    once(folder, ["%s %s" % (name, hashlib.sha256((FIXTURES / name).read_bytes()).hexdigest()) for name in PINS], make)
-    modules = folder / "node_modules"
-    return Suite(str(modules / ".bin" / "node"), str(modules / "@modelcontextprotocol/conformance/dist/index.js"))
+    content = ["%s %s" % (name, hashlib.sha256((FIXTURES / name).read_bytes()).hexdigest()) for name in PINS]
+    folder = once(HOME / "suite", content, make)
+    return Suite(peers.node(), str(folder / "node_modules/@modelcontextprotocol/conformance/dist/index.js"))
 
 
 # --- reading results --------------------------------------------------------------------------------------------------

