@@ -23,6 +23,7 @@ sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 import conformance  # noqa: E402 - the paths come first
 import environments  # noqa: E402
 import foreign  # noqa: E402
+from tests.support.patience import WAIT  # noqa: E402
 
 FIXTURE = ROOT / "tests" / "data" / "conformance_findings.json"
 TRACES = ROOT / "build" / "conformance" / "sessions"
@@ -47,7 +48,8 @@ def record_client(suite: conformance.Suite, leg: str) -> None:
     for name in scenarios:
         if not name.startswith("auth/"):
             suite.call("client", "--command", "%s %s" % (sys.executable, __file__), "--scenario", name,
-                       "--spec-version", choice[1], "--timeout", "30000", "--force", "-o", os.environ[FOLDER] + "/out")
+                       "--spec-version", choice[1], "--timeout", "%d" % (1000 * WAIT), "--force",
+                       "-o", os.environ[FOLDER] + "/out")
 
 
 def be_client(url: str) -> int:

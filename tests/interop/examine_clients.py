@@ -26,13 +26,13 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import environments
 from examined_clients import CLIENTS, Client, Programs, Run, install
+from tests.support.patience import patience
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAULTS = ROOT / "tests" / "examiner" / "real_clients.tsv"
 FIGURES = FAULTS.with_name("real_clients_figures.tsv")
 REPORTS = ROOT / "build" / "examine_clients"
 SECONDS = 600
-PATIENCE = "2"
 STATES = ("kept", "broken", "warned", "not examined", "cannot tell")
 WHO = ("client", "version", "over", "revision")
 WHAT = ("scene", "id")
@@ -58,9 +58,10 @@ def examine(programs: Programs, client: Client, run: Run) -> None:
     variables = dict(os.environ, HOME=str(work), MCP_REMOTE_CONFIG_DIR=str(work))
     if client.library:
         variables["NODE_PATH"] = programs.modules[client.library]
-    command = [sys.executable, "-m", "mcp_ref", "examine", "--client", "--inherit-env", "--timeout", PATIENCE, "--json",
-               "--out", str(folder / "report.json"), "--trace=" + str(folder / "trace.jsonl"), "--over", run.over,
-               "--revision", run.revision, *(word for scene in run.scenes for word in ("--only", scene)),
+    command = [sys.executable, "-m", "mcp_ref", "examine", "--client", "--inherit-env",
+               "--timeout", "%.1f" % patience(2), "--json", "--out", str(folder / "report.json"),
+               "--trace=" + str(folder / "trace.jsonl"), "--over", run.over, "--revision", run.revision,
+               *(word for scene in run.scenes for word in ("--only", scene)),
                " ".join(map(shlex.quote, client.words(programs, run)))]
     started = time.monotonic()
     with open(str(folder / "said.txt"), "wb") as said:

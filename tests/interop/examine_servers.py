@@ -34,6 +34,7 @@ sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 import environments  # noqa: E402 - the paths come first
 import examine_clients  # noqa: E402
 from examined_servers import SERVERS, Examined, Programs, install, reached  # noqa: E402
+from tests.support.patience import patience  # noqa: E402
 
 FIXTURE = ROOT / "tests" / "examiner" / "data" / "servers.json"
 REPORTS = ROOT / "build" / "examine"
@@ -55,7 +56,7 @@ def examine(programs: Any, server: Examined) -> None:
     work.mkdir(parents=True)
     started = time.monotonic()
     with reached(server, programs, str(work)) as target, open(str(folder / "said.txt"), "wb") as said:
-        command = [sys.executable, "-m", "mcp_ref", "examine", "--timeout", "10", "--json",
+        command = [sys.executable, "-m", "mcp_ref", "examine", "--timeout", "%.1f" % patience(10), "--json",
                    "--out", str(folder / "report.json"),
                    "--trace=" + str(folder / "trace.jsonl"), *server.options, *target]
         code = subprocess.run(command, cwd=str(ROOT), stdin=subprocess.DEVNULL, stdout=said, stderr=said,

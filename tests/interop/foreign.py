@@ -32,10 +32,11 @@ import http_walks  # noqa: E402
 import peers  # noqa: E402
 import small_servers  # noqa: E402
 from foreign_sessions import SESSIONS, Session  # noqa: E402
+from tests.support.patience import WAIT  # noqa: E402
 
 FIXTURE = ROOT / "tests" / "data" / "foreign_findings.json"
 TRACES = ROOT / "build" / "foreign"
-SECONDS = 120
+SECONDS = 600
 WORKERS = 5  # sessions wait more than they work
 TRIES = 2  # a program may be slow to start beside the others
 PATHS = {"http": "/mcp", "sse": "/sse", "py1.9": "/mcp/"}  # it redirects from /mcp, past the recorder
@@ -162,7 +163,7 @@ def proxied(proxy: List[str], url: str, said: pathlib.Path) -> Iterator[str]:
         process = subprocess.Popen([*proxy, "--http", "127.0.0.1:%d" % port, url], cwd=str(ROOT),
                                    stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
     try:
-        end = time.monotonic() + 20
+        end = time.monotonic() + WAIT
         while not http_walks._answers(port):
             if process.poll() is not None or time.monotonic() > end:
                 raise SessionFailed("the proxy did not start; see %s" % said)
@@ -171,7 +172,7 @@ def proxied(proxy: List[str], url: str, said: pathlib.Path) -> Iterator[str]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(20)
+            process.wait(WAIT)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

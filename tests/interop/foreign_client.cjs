@@ -4,7 +4,7 @@
 // FOREIGN_TASKS that version 1 runs questions of the server as tasks. NODE_PATH tells where the SDK is. One JSON line for each step, with the error that it got: an error is a result like another.
 "use strict";
 const FIRST = process.env.FOREIGN_SDK === "1";
-const SECONDS = 20;
+const SECONDS = 120;
 
 function earlier(load) {  // what a version of 2024 does not have
   try { return load(); } catch (error) { return {}; }

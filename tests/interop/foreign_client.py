@@ -22,7 +22,7 @@ try:
 except ImportError:
     Client = None
 
-SECONDS = 20.0
+SECONDS = 120.0
 warnings.simplefilter("ignore")
 
 

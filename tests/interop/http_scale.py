@@ -37,12 +37,13 @@ from http_walks import free_port  # noqa: E402
 from mcp_ref import Limits, connect  # noqa: E402
 from mcp_ref.errors import McpError  # noqa: E402
 from official_walk import expect, report  # noqa: E402
+from tests.support.patience import WAIT, patience  # noqa: E402
 from wsgi_module import KEYS  # noqa: E402
 
 CALLS = 1000
 KILL_AT = (200, 400, 600, 800)
-PATIENCE = 5.0
-"""Seconds until a call counts as lost."""
+LOST = 5.0
+"""Seconds until a call counts as lost, on an idle machine."""
 LIMITS = Limits(max_elicitations_per_second=1e6, http_keep_alive=0.0)
 """No connection is used twice, so that each request comes to any worker."""
 ERAS = {"legacy": "store", "modern": "none"}
@@ -176,9 +177,9 @@ class Load:
         while True:
             try:
                 if asks:
-                    result = client.call_tool("ask", {"turn": turn}, timeout=PATIENCE)
+                    result = client.call_tool("ask", {"turn": turn}, timeout=patience(LOST))
                 else:
-                    result = client.call_tool("double", {"number": turn}, timeout=PATIENCE)
+                    result = client.call_tool("double", {"number": turn}, timeout=patience(LOST))
                 break
             except McpError as error:
                 with self.lock:
@@ -218,9 +219,9 @@ def edges() -> None:
         with connect(url, era="modern") as client:
             begun = threading.Event()
             future = client.submit_tool("hold", progress=lambda *step: begun.set())
-            expect(begun.wait(PATIENCE), "the stream is held back")
+            expect(begun.wait(WAIT), "the stream is held back")
             client.call_tool("let_go")
-            expect(future.result(PATIENCE).structured_content == {"result": True}, "the end of the stream")
+            expect(future.result(WAIT).structured_content == {"result": True}, "the end of the stream")
         connection = http.client.HTTPConnection(url.split("/")[2], timeout=SECONDS)
         sockets = set()
         for size, status in ((10, 200), (1_000_000, 200), (65 << 20, 413)):

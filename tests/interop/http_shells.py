@@ -108,7 +108,7 @@ def official(url: str) -> None:
     """Let the official client walk through the server at this URL."""
     python = environment(PEERS / "official_v1", PYTHON_PINS["official_v1"], recent_python(PYTHON_FLOOR))
     code = subprocess.run([python, str(HERE / "official_client_v1.py"), url], cwd=str(ROOT), stdin=subprocess.DEVNULL,
-                          timeout=2 * SECONDS).returncode
+                          timeout=10 * SECONDS).returncode
     expect(code == 0, "the official client ended with", code)
 
 

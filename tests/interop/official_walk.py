@@ -14,7 +14,7 @@ from typing import Any, Awaitable, Callable, Dict, List
 
 Json = Dict[str, Any]
 Abandon = Callable[["asyncio.Task[Any]"], Awaitable[None]]
-STEP_SECONDS = 20.0
+STEP_SECONDS = 120.0  # only a step that fails takes as long
 CANCEL_AFTER_SECONDS = 0.3
 # What a required argument of a tool or prompt that we know nothing about is given, by its JSON type.
 SAMPLES: Json = {"integer": 3, "number": 3, "boolean": True, "array": [], "object": {}}

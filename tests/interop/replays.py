@@ -19,6 +19,7 @@ import foreign
 import peers
 from foreign_sessions import EVERYTHING, Session
 from official_walk import expect
+from tests.support.patience import WAIT
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -57,11 +58,11 @@ def walk(kind: str, commands: Dict[str, List[str]]) -> None:
                "the same over HTTP")
         other, = (folder / "again").glob("trace-*.jsonl")
         compared = subprocess.run([sys.executable, "-m", "mcp_ref", "trace-diff", str(trace), str(other)],
-                                  cwd=str(ROOT), stdout=subprocess.PIPE, timeout=60)
+                                  cwd=str(ROOT), stdout=subprocess.PIPE, timeout=WAIT)
         expect(compared.returncode == 0, "the recordings mean the same: %s" % compared.stdout.decode()[:500])
         everything = " ".join(map(shlex.quote, commands["everything"]))
         asked = subprocess.run([*replay, str(trace), "--as-client", everything, "--json"],
-                               cwd=str(ROOT), stdout=subprocess.PIPE, timeout=120)
+                               cwd=str(ROOT), stdout=subprocess.PIPE, timeout=WAIT)
         expect(asked.returncode == 0, "the server answers as recorded: %s" % json.loads(asked.stdout)["different"])
 
 
@@ -78,7 +79,7 @@ def served(programs: foreign.Programs, session: Session, folder: pathlib.Path, c
         return client(programs, session, folder, [next(word for word in words if "://" in word)])
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=WAIT)
 
 
 WALKS: Dict[str, Callable[[Dict[str, List[str]]], None]] = {name: partial(walk, kind) for name, kind in CLIENTS.items()}

@@ -42,7 +42,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools"), str(HERE.parent / "hosts")]
-CLIENT_SECONDS = 120
+CLIENT_SECONDS = 600
 # Pairing -> script of the official client, the peer that runs it, and how it connects.
 OFFICIAL_CLIENTS: Dict[str, Tuple[str, str, str]] = {
     "client-v1": ("official_client_v1.py", "official_v1", ""),

@@ -3,7 +3,9 @@ import json
 import time
 from typing import Any, List
 
-SECONDS = 20.0
+from tests.support.patience import WAIT
+
+SECONDS = WAIT
 
 
 class Steps:

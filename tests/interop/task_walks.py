@@ -97,7 +97,7 @@ def requestor(commands: Dict[str, List[str]]) -> None:
     steps, stopped = Steps("tasks of the official SDK"), []
 
     def model(params: Any, context: Any) -> str:
-        stopped.append(context.cancelled.wait(0.5))
+        stopped.append(context.cancelled.wait(SECONDS if stopped else 0.5))  # the second one is given up
         return "It is blue."
 
     with connect([*commands["typescript"], str(HERE / "task_requestor.cjs")], env=peers.first_typescript(),

@@ -10,7 +10,7 @@ const { StdioClientTransport } = require("@modelcontextprotocol/client/stdio");
 const CONFIG = "config://app";
 const STATELESS = "2026-07-28";
 const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
-const SECONDS = 20;
+const SECONDS = 120;
 const person = { logs: [], heard: [], waiting: [] };
 let started = performance.now();
 

@@ -42,7 +42,7 @@ def double(number: int) -> Dict[str, Any]:
 def hold(ctx: Context) -> bool:
     """Say that it has begun, and wait for `let_go`."""
     ctx.progress(1)
-    return held.wait(10)
+    return held.wait(120)
 
 
 @server.tool

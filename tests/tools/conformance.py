@@ -35,11 +35,15 @@ import peers
 import steady
 from environments import BUILD, ROOT, SetupError, once, say
 
+sys.path.insert(0, str(ROOT))
+
+from tests.support.patience import WAIT  # noqa: E402
+
 HOME = BUILD / "conformance"
 FIXTURES = ROOT / "tests" / "conformance"
 EXPECTED = FIXTURES / "expected.json"
 PINS = ("package.json", "package-lock.json")
-LEG_SECONDS, START_SECONDS, END_SECONDS = 300, 20, 10
+LEG_SECONDS = 900
 
 # Leg -> options of our server, and what the suite chooses of its scenarios. Once with streams only: else JSON, which
 # suits most requests, leaves a check about streams unmade.
@@ -214,7 +218,7 @@ class OurServer:
         return self
 
     def _wait_until_it_listens(self) -> None:
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + WAIT
         while self._process.poll() is None and time.monotonic() < end:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
@@ -229,9 +233,9 @@ class OurServer:
             self.problems.append("our server has ended by itself, with %d" % code)
         self._process.terminate()
         try:
-            self._process.wait(END_SECONDS)
+            self._process.wait(WAIT)
         except subprocess.TimeoutExpired:
-            self.problems.append("our server has not ended %d s after SIGTERM" % END_SECONDS)
+            self.problems.append("our server has not ended %d s after SIGTERM" % WAIT)
             self._process.kill()
             self._process.wait()
         if "Traceback" in self._words():
@@ -263,7 +267,7 @@ def client_leg(suite: Suite, leg: str) -> Tuple[Checks, List[str]]:
     folder, problems = emptied(leg), list(left_out(leg, suite.client_scenarios(choice)))
     for name in scenarios:
         done = suite.call("client", "--command", command, "--scenario", name, "--spec-version", leg.split()[1],
-                          "--timeout", "30000", "--force", "-o", str(folder))
+                          "--timeout", "%d" % (1000 * WAIT), "--force", "-o", str(folder))
         if done.returncode:
             problems.append("%s: the suite ended with %d:\n%s" % (name, done.returncode, done.stdout[-1500:]))
     return read(folder), problems
