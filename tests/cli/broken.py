@@ -14,6 +14,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 from urllib.parse import urlsplit
 
 PATIENCE = 10.0
+SHORT = 0.3
+"""The time that a server gets whose silence is waited out."""
 TLS = pathlib.Path(__file__).resolve().parents[1] / "data" / "tls"
 PYTHON = [sys.executable, "-S", "-E"]
 ECHO = [sys.executable, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "echo_server.py")]
@@ -49,6 +51,9 @@ def serve(before=lambda asked: None, answer=lambda asked: send({"id": asked["id"
 class Place:
     """A folder, the test's environment, and what is closed in the end."""
 
+    seconds = SHORT
+    """The time that the server gets, for one that answers too late."""
+
     def __init__(self, folder: pathlib.Path, setenv: Callable[[str, str], None]) -> None:
         self.folder = folder
         self.setenv = setenv
@@ -74,7 +79,7 @@ class Broken(NamedTuple):
     cause: str
     words: Sequence[str]
     seconds: float = 10.0
-    """The time that the server gets: short where the verdict waits for its end, and a slow machine changes nothing."""
+    """The time that the server gets: `SHORT` where the verdict waits for its end."""
 
 
 # --- Programs ---------------------------------------------------------------------------------------------------------

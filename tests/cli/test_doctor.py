@@ -12,11 +12,12 @@ import pytest
 import mcp_ref
 from mcp_ref.cli.doctor import addresses, causes, programs
 from mcp_ref.cli.doctor.evidence import Patient
+from tests.support.patience import WAIT, patience
 
 from .running import here, one_line_of, run
 
 from .broken import (
-    ECHO, PRELUDE, PYTHON, TLS, Broken, Peer, Place, Words, always, at, command, free_port, handshaking, of_ours,
+    ECHO, PRELUDE, PYTHON, SHORT, TLS, Broken, Peer, Place, Words, always, at, command, free_port, handshaking, of_ours,
     program, reply, web,
 )
 
@@ -37,6 +38,18 @@ for line in sys.stdin:
     if line.startswith("{"):
         answer(json.loads(line))
 """)(place)
+
+
+def late(place: Place) -> Words:
+    """A server that answers after more than the time that it gets, and less than twice that time."""
+    return program("""
+import time
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        time.sleep(%r)
+        send({"id": asked["id"], "result": result_of(asked)})
+""" % (1.1 * place.seconds))(place)
 
 
 def wrong_folder(place: Place) -> Words:
@@ -106,35 +119,36 @@ PROGRAMS = (
            "import-error", ["express"]),
     Broken("serves-http", program("print('INFO: Uvicorn running on http://127.0.0.1:8000', file=sys.stderr, "
                                   "flush=True)\n"
-                                  "sys.stdin.read()"), "serves-http", ["http://127.0.0.1:8000", "URL"], 1),
+                                  "sys.stdin.read()"), "serves-http", ["http://127.0.0.1:8000", "URL"], SHORT),
     Broken("list-silent", program("serve(answer=lambda asked: asked['method'] == 'initialize' and send({'id': "
-                                  "asked['id'], 'result': result_of(asked)}))"), "list-silent", ["tools/list"], 1.5),
+                                  "asked['id'], 'result': result_of(asked)}))"), "list-silent", ["tools/list"], SHORT),
     Broken("only-text", program("print('Server running on port 8000', flush=True); sys.stdin.read()"),
-           "stdout-not-protocol", ["Server running on port 8000"], 1),
+           "stdout-not-protocol", ["Server running on port 8000"], SHORT),
     Broken("text-then-end", program("print('Welcome')"), "stdout-not-protocol", ["Welcome"]),
-    Broken("lsp", talk_lsp, "lsp-framing", ["Content-Length"], 1),
+    Broken("lsp", talk_lsp, "lsp-framing", ["Content-Length"], SHORT),
     Broken("help-text", program("print('Unknown script: x\\nAvailable: stdio, sse'); sys.exit(1)"), "exits-with-error",
            ["code 1", "Available: stdio, sse"]),
     Broken("http-instead", program("print('Starting Streamable HTTP server...', flush=True); sys.stdin.read()"),
-           "serves-http", ["Streamable HTTP"], 1),
-    Broken("echo", program("for line in sys.stdin: print(line, end='', flush=True)"), "echoes", ["cat"]),
+           "serves-http", ["Streamable HTTP"], SHORT),
+    Broken("echo", program("for line in sys.stdin: print(line, end='', flush=True)"), "echoes", ["cat"],
+           SHORT),
     Broken("wrong-id", program("serve(answer=lambda asked: send({'id': 99, 'result': result_of(asked)}))"), "wrong-id",
-           ["99"], 1),
+           ["99"], SHORT),
     Broken("id-as-text", program("serve(answer=lambda asked: send({'id': str(asked['id']), 'result': {}}))"),
-           "wrong-id", [], 1),
+           "wrong-id", [], SHORT),
     Broken("invalid-json", program("serve(answer=lambda asked: print(\"{'jsonrpc': '2.0', 'id': 1}\", flush=True))"),
-           "invalid-json", ["{'jsonrpc'"], 1),
+           "invalid-json", ["{'jsonrpc'"], SHORT),
     Broken("pretty-json", program("serve(answer=lambda asked: print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], "
                                   "'result': result_of(asked)}, indent=2), flush=True))"),
-           "message-on-lines", ["one line"], 1),
+           "message-on-lines", ["one line"], SHORT),
     Broken("utf-16", program("""
 out = open(1, "w", encoding="utf-16", newline="\\n", closefd=False)
 def answer(asked):
     out.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result_of(asked)}) + "\\n")
     out.flush()
 serve(answer=answer)
-"""), "wrong-encoding", ["UTF-16"], 1),
-    Broken("silent", program("sys.stdin.read()"), "never-answers", [], 0.3),
+"""), "wrong-encoding", ["UTF-16"], SHORT),
+    Broken("silent", program("sys.stdin.read()"), "never-answers", [], SHORT),
     Broken("buffered", program("""
 def answer(asked):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result_of(asked)}) + "\\n")
@@ -142,24 +156,15 @@ for line in sys.stdin:
     asked = json.loads(line)
     if asked.get("method") == "initialize":
         answer(asked)
-"""), "keeps-answers", [], 0.6),
-    Broken("late", program("""
-import time
-def answer(asked):
-    time.sleep(1.2)
-    send({"id": asked["id"], "result": result_of(asked)})
-for line in sys.stdin:
-    asked = json.loads(line)
-    if asked.get("method") in ("initialize", "tools/list"):
-        answer(asked)
-"""), "answers-late", ["0.7 s"], 0.7),
+"""), "keeps-answers", [], SHORT),
+    Broken("late", late, "answers-late", ["was given SECONDS s"], SHORT),
     Broken("hangs-at-probe", program("""
 first = json.loads(sys.stdin.readline())
 if first["method"] != "initialize":
     sys.stdin.read()
 send({"id": first["id"], "result": result_of(first)})
 serve()
-"""), "probe-hangs", ["server/discover", "--era legacy"], 1),
+"""), "probe-hangs", ["server/discover", "--era legacy"], SHORT),
     Broken("closes-stdout", program("import os; os.close(1); sys.stdin.read()"), "stdout-closed", []),
     Broken("old-server-modern-client", program("serve()", "--era", "modern"), "no-common-revision", ["--era"]),
     Broken("new-server-old-client", lambda place: ["--era", "legacy", *command(*PYTHON[:1], place.file("server.py", """
@@ -274,7 +279,7 @@ ADDRESSES = (
     Broken("bad-url", lambda place: ["http://127.0.0.1:99999/mcp"], "bad-address", ["99999"]),
     Broken("wrong-path", of_ours("http://127.0.0.1:{port}/wrong"), "wrong-path", ["404", "/wrong"]),
     Broken("path-for-posts", at(web(lambda method, target, fields, asked: b"" if target == "/message" else handshaking(
-        asked)), url="http://{host}:{port}/message"), "wrong-path", ["/message", "/mcp answers as an MCP server"], 1),
+        asked)), url="http://{host}:{port}/message"), "wrong-path", ["/message", "/mcp answers as an MCP server"], SHORT),
     Broken("405", at(always("405 Method Not Allowed", "", "text/plain", "Allow: GET")), "wrong-path", ["405"]),
     Broken("401-bare", at(always("401 Unauthorized")), "needs-token", ["--token-env"]),
     Broken("401-oauth", at(web(login_at)), "needs-login", ["--oauth", "log in at http://127.0.0.1"]),
@@ -317,7 +322,7 @@ ADDRESSES = (
     Broken("proxy-odd", proxy_odd, "proxy-odd", ["HTTPS_PROXY"]),
     Broken("ssh", at(ssh), "something-else", ["SSH-2.0-OpenSSH"]),
     Broken("redis", at(redis), "something-else", ["-ERR unknown command"]),
-    Broken("http-mute", at(mute), "never-answers", [], 0.3),
+    Broken("http-mute", at(mute), "never-answers", [], SHORT),
     Broken("http-cut", at(web(lambda *request: None)), "cut", []),
     Broken("stream-cut", at(cutting), "stream-cut", []),
     Broken("session-lost", at(web(forgetful)), "session-lost", ["404"]),
@@ -327,8 +332,8 @@ ADDRESSES = (
            ["2026-07-28"]),
     Broken("tcp-refused", lambda place: ["tcp://127.0.0.1:%d" % free_port()], "refused", ["127.0.0.1"]),
     Broken("tcp-dns", lambda place: ["tcp://no-such-host.invalid:9"], "name-unknown", ["no-such-host.invalid"]),
-    Broken("tcp-ssh", tcp(ssh), "something-else", ["SSH-2.0-OpenSSH"], 0.5),
-    Broken("tcp-mute", tcp(mute), "never-answers", [], 0.3),
+    Broken("tcp-ssh", tcp(ssh), "something-else", ["SSH-2.0-OpenSSH"], SHORT),
+    Broken("tcp-mute", tcp(mute), "never-answers", [], SHORT),
     Broken("tcp-http", of_ours("tcp://127.0.0.1:{port}"), "http-not-lines", ["http://127.0.0.1"]),
     Broken("tcp-cut", tcp(lambda peer: None), "cut", []),
     Broken("tcp-tls", tcp(mute, tls=TRUSTED), "tls-not-plain", []),
@@ -363,10 +368,12 @@ ILLEGAL = pytest.mark.sends_illegal("*", why="the server's answer is wrong on pu
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.name, marks=[ILLEGAL] if row.cause == "bad-result" else [])
                                  for row in ROWS])
 def test_the_cause_is_named(row: Broken, place: Place, capsys: Any) -> None:
-    code, found, err = examined(capsys, "--timeout", "%g" % row.seconds, *row.make(place))
+    place.seconds = row.seconds if row.cause == "never-answers" else patience(row.seconds)
+    code, found, err = examined(capsys, "--timeout", "%g" % place.seconds, *row.make(place))
     said = "%s / %s" % (found.get("cause", {}).get("sentence"), found.get("cause", {}).get("advice"))
     assert (code, found["healthy"], found["cause"]["id"]) == (1, False, row.cause), said
-    assert [word for word in row.words if word not in said] == [], said
+    words = [word.replace("SECONDS", "%g" % place.seconds) for word in row.words]
+    assert [word for word in words if word not in said] == [], said
     assert "Traceback" not in err and "  " not in said and ".." not in said.replace("...", ""), said
 
 
@@ -448,7 +455,8 @@ WARNED = (
                          ids=["%s-%d" % (ids[0], number) for number, (_, ids, _) in enumerate(WARNED)])
 def test_what_may_make_trouble_elsewhere_is_told(text: str, ids: List[str], words: List[str], place: Place,
                                                  capsys: Any) -> None:
-    code, found, _ = examined(capsys, "--timeout", "8", *program(text)(place))
+    seconds = patience(2 * SHORT) if ids == ["ignores-probe"] else WAIT
+    code, found, _ = examined(capsys, "--timeout", "%g" % seconds, *program(text)(place))
     assert (code, found["healthy"]) == (0, True), found
     assert [warned["id"] for warned in found["warnings"]] == ids
     assert [word for word in words if word not in json.dumps(found["warnings"])] == []

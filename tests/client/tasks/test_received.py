@@ -15,8 +15,10 @@ from mcp_ref.host import Allow, Host, Policy
 from mcp_ref.peer.executors import Inline
 from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.server import Context, Server
+from tests.support import sides
 from tests.support.clocks import by_hand
 from tests.support.conversation import BOUNDED
+from tests.support.patience import WAIT
 from tests.support.scene import Scene
 from tests.support.scripted import PATIENCE
 from tests.support.sides import Gate, eventually, in_thread
@@ -520,7 +522,7 @@ def test_a_server_that_wants_too_many(limit, value):
 
 
 @pytest.mark.spec("tasks.rate-limit")
-def test_a_server_that_guesses_ids():
+def test_a_server_that_guesses_ids(clock):
     with Asking(limits=replace(BOUNDED, max_task_requests_per_second=5)) as scene:
         found = [scene.get("x")["error"] for _ in range(20)]
         assert any("max_task_requests_per_second" in error["message"] for error in found)
@@ -560,17 +562,19 @@ def test_a_server_that_waits_for_too_much():
         assert scene.get(id)["result"]["status"] == "working"
 
 
-def test_thousands_of_tasks():
+def test_thousands_of_tasks(monkeypatch):
+    monkeypatch.setattr(sides, "PATIENCE", WAIT)  # the gate is closed for as long as they take
     with Asking(limits=replace(OFTEN, max_running_tasks=4)) as scene:
         sent = []
         for _ in range(6):  # no more at once than may be in flight: max_inflight is another limit
+            start = len(scene.peer.seen)
             sent += [scene.send("sampling/createMessage", dict(SAMPLE, task={})) for _ in range(500)]
-            known = set(sent)
-            eventually(lambda: len([each for each in list(scene.peer.seen) if each.get("id") in known]) == len(known))
+            eventually(lambda: sum("method" not in each for each in scene.peer.seen[start:]) == 500)
         made = [scene.answered(id)[0] for id in sent[:10] + sent[-10:]]
         assert all("result" in each for each in made[:10])
         assert all("max_tasks_per_principal (2000)" in each["error"]["message"] for each in made[10:])
-        assert scene.client.ping(timeout=PATIENCE) is None and len(scene.contexts) == 4
+        scene.gate.entered(4)
+        assert scene.client.ping(timeout=WAIT) is None and len(scene.contexts) == 4
         tasks, closing = scene.client.connection.state["received tasks"], in_thread(scene.client.close)
         eventually(lambda: all(context.cancelled.is_set() for context in scene.contexts))
         scene.gate.open()

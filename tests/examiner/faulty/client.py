@@ -14,9 +14,12 @@ import time
 from typing import Any, Dict, List, Optional
 
 from link import FAULTS, META, Pipe, Web, on
+from waiting import WAIT, patience
 
 V1, V2, V3, V4, V5 = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
 INFO = {"name": "faulty-client", "version": "1.0"}
+SECONDS = 2.0
+"""The time that an answer may take on an idle machine."""
 
 
 class Client:
@@ -27,7 +30,7 @@ class Client:
         self.waiting: Dict[Any, Any] = {}
         self.modern = revision == V5
         self.declared: Dict[str, Any] = {}
-        self.last, self.gone = 0, False
+        self.last, self.opened, self.gone = 0, False, False
         capabilities: Dict[str, Any] = {"roots": {}, "sampling": {}}
         if revision >= V3:
             capabilities["elicitation"] = {}
@@ -132,11 +135,12 @@ class Client:
         self.link.send([message] if on("batch-initialize") and method == "initialize" else message, tool)
         return arrived, answer, number
 
-    def wait(self, sent: Any, seconds: float = 3) -> Dict[str, Any]:
-        """Wait for an answer; a request that takes too long is cancelled."""
+    def wait(self, sent: Any) -> Dict[str, Any]:
+        """Wait for an answer; a request that takes too long is cancelled. For the first one the server has to start."""
         arrived, answer, number = sent
-        if not arrived.wait(0 if self.gone else seconds):
+        if not arrived.wait(0 if self.gone else patience(SECONDS) if self.opened else WAIT):
             self.link.cancel(number)
+        self.opened = True
         found: Dict[str, Any] = answer
         return found
 

@@ -8,6 +8,8 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 from urllib.parse import urlsplit
 
+from waiting import WAIT, patience
+
 META = "io.modelcontextprotocol/"
 FAULTS: Set[str] = set()
 
@@ -73,11 +75,11 @@ class Pipe:
         for step in (lambda: None, self.process.terminate, self.process.kill):
             step()
             try:
-                self.process.wait(5)
+                self.process.wait(patience(5))
                 break
             except subprocess.TimeoutExpired:
                 continue
-        self.thread.join(5)
+        self.thread.join(WAIT)
 
 
 class Web:
@@ -92,7 +94,7 @@ class Web:
 
     def connection(self) -> http.client.HTTPConnection:
         """Return a new connection."""
-        return http.client.HTTPConnection(self.parts.hostname or "", self.parts.port, timeout=20)
+        return http.client.HTTPConnection(self.parts.hostname or "", self.parts.port, timeout=WAIT)
 
     def path(self) -> str:
         """Return what is asked for."""

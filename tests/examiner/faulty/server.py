@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from behaviour import respond
 from calls import FAULTS, V2, Call, Session, on
+from waiting import WAIT
 
 Emit = Callable[[Dict[str, Any]], None]
 
@@ -118,7 +119,7 @@ class Streams:
         for call in list(self.session.running.values()):
             call.cancelled.set()
         for thread in self.threads:
-            thread.join(2)
+            thread.join(WAIT)
 
     def take(self, line: bytes) -> None:
         """Take one line."""
