@@ -21,8 +21,8 @@ from mcp_ref.messages.completion import PromptReference
 from mcp_ref.messages.content import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 from mcp_ref.messages.sampling import CreateMessageResult
 from mcp_ref.transports.lines.sockets import connect_socket
+from tests.support.patience import WAIT
 
-PATIENCE = 20.0
 FRONT = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 ELICITS = FRONT[2:]
 
@@ -63,7 +63,7 @@ class Inner:
         @server.tool
         def wait(ctx: Context) -> str:
             self.started.set()
-            ctx.cancelled.wait(PATIENCE)
+            ctx.cancelled.wait(WAIT)
             self.cancelled.set()
             return "cancelled"
 
@@ -202,9 +202,9 @@ def test_a_call_that_is_cancelled_is_cancelled_behind(revision, behind):
     inner = Inner([behind])
     with Bridge(inner.server) as bridge, connect(bridge, revisions=[revision], elicitation=answer) as client:
         future = client.submit_tool("wait")
-        assert inner.started.wait(PATIENCE)
+        assert inner.started.wait(WAIT)
         assert future.cancel()
-        assert inner.cancelled.wait(PATIENCE)
+        assert inner.cancelled.wait(WAIT)
         assert texts(client.call_tool("add", {"a": 1, "b": 1})) == ["2"]
 
 
@@ -224,7 +224,7 @@ def test_changes_are_told(revision, behind):
             assert subscription.agreed.features == {"tools"} and subscription.agreed.uris == {"config://app"}
             inner.server.resource_updated("config://app")
             inner.server.tool(lambda: "", name="late")
-            assert told.wait(PATIENCE)
+            assert told.wait(WAIT)
             assert sorted(heard) == [("notifications/resources/updated", "config://app"),
                                      ("notifications/tools/list_changed", None)]
         assert [tool.name for tool in client.tools()][-1] == "late"
@@ -349,7 +349,7 @@ def test_several_servers_behind_one_keep_their_names_apart(revision, tmp_path):
             assert subscription.agreed.uris == {"two+config://app"}
             for each in inner:
                 each.server.resource_updated("config://app")
-            assert told.wait(PATIENCE)
+            assert told.wait(WAIT)
         assert heard == ["two+config://app"]
 
 
@@ -449,7 +449,7 @@ class Moment:
         with open(script, "w") as file:
             file.write(SLOW)
         words = command[:-1] + [script, moment.split()[-1], "2025-06-18"]
-        self.bridge = Bridge(words, stderr=self.hear, era="legacy")
+        self.bridge = Bridge(words, stderr=self.hear, era="legacy", limits=Limits(shutdown_grace=0.2))
         self.front = front
         self.asked, self.release = threading.Event(), threading.Event()
         self.client = None
@@ -464,7 +464,7 @@ class Moment:
 
     def answer(self, params, context):
         self.reached.set()
-        self.release.wait(PATIENCE)
+        self.release.wait(WAIT)
         return {"region": "eu"}
 
     def use(self, transport):
@@ -474,7 +474,7 @@ class Moment:
             client.open(transport)
             if self.moment == "idle":
                 self.reached.set()
-                self.release.wait(PATIENCE)
+                self.release.wait(WAIT)
             if self.moment != "opening":
                 client.call_tool("wait" if self.moment == "in a call" else "ask")
         except McpError as error:
@@ -502,14 +502,14 @@ def test_killing_either_side_at_any_moment_ends_the_other(command, killed, momen
     with here.bridge as bridge, bridge.listen("tcp://127.0.0.1:0") as listener:
         using = threading.Thread(target=here.use, args=(connect_socket(listener.address),))
         using.start()
-        assert here.reached.wait(PATIENCE)
+        assert here.reached.wait(WAIT)
         if killed == "server":
             os.kill(here.pid, signal.SIGKILL)
         else:
             here.client.hang_up()
         here.release.set()
-        assert here.failed.wait(PATIENCE)
-        using.join(PATIENCE)
+        assert here.failed.wait(WAIT)
+        using.join(WAIT)
         assert is_gone(here.pid)
     if killed == "server" and (moment, front) != ("idle", "2026-07-28"):  # that call had a new server behind
         assert here.errors and isinstance(here.errors[0], (PeerError, ConnectionLost, PeerProtocolError))
@@ -531,7 +531,7 @@ def test_the_command_says_what_is_wrong(command):
                              (["--http", "127.0.0.1:0", "--listen", "tcp://[::1]:0", "python3"], "one of them", 2),
                              (["--front-token-env", "X", "python3"], "is for --http", 2)):
         done = subprocess.run(words + more, cwd=command[3], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=PATIENCE)
+                              stderr=subprocess.PIPE, timeout=WAIT)
         assert done.returncode == code and said in done.stderr.decode()
 
 

@@ -8,8 +8,7 @@ from mcp_ref import Context, Server, connect
 from mcp_ref.bridge import Bridge, naming
 from mcp_ref.errors import Unauthorized, HttpStatus, PeerError
 from mcp_ref.limits import Limits
-
-PATIENCE = 20.0
+from tests.support.patience import WAIT
 
 
 def texts(result):
@@ -25,7 +24,7 @@ def test_tasks_pass_between_sides_of_one_revision(revision):
 
     @server.tool(task="optional")
     def work(ctx: Context) -> str:
-        go.wait(PATIENCE)
+        go.wait(WAIT)
         return "worked"
 
     with Bridge(server) as bridge, connect(bridge, revisions=[revision]) as client:
@@ -34,7 +33,7 @@ def test_tasks_pass_between_sides_of_one_revision(revision):
         assert not task.done
         with task.listen() if revision == "2026-07-28" else contextlib.nullcontext():
             go.set()
-            assert texts(task.result(PATIENCE)) == ["worked"]
+            assert texts(task.result(WAIT)) == ["worked"]
 
 
 # Vendors
@@ -55,7 +54,7 @@ def test_methods_and_notifications_of_vendors_pass(revision, behind):
 
     with Bridge(server) as bridge, connect(bridge, revisions=[revision], on_notification=hear) as client:
         assert client.request("acme/search", {"text": "x"})["found"] == "x"
-        assert told.wait(PATIENCE) and heard == [("acme/found", {"count": 1})]
+        assert told.wait(WAIT) and heard == [("acme/found", {"count": 1})]
         with pytest.raises(PeerError) as failed:
             client.request("acme/none", {})
         assert failed.value.code == -32601
@@ -70,7 +69,7 @@ def test_a_question_outside_of_calls_waits_for_a_round_of_a_stateless_client(tmp
 
     @server.tool
     def wait() -> str:
-        got.wait(PATIENCE)
+        got.wait(WAIT)
         return " ".join(found)
 
     class Asking(Server):
@@ -104,7 +103,7 @@ def test_questions_of_calls_side_by_side_are_all_answered(front, behind):
 
     with Bridge(server) as bridge, connect(bridge, revisions=[front], elicitation=answer) as client:
         futures = [client.submit_tool("ask", {"number": number}) for number in range(8)]
-        assert [texts(future.result(PATIENCE)) for future in futures] == [
+        assert [texts(future.result(WAIT)) for future in futures] == [
             [str(10 * number)] for number in range(8)]
 
 

@@ -7,8 +7,8 @@ from mcp_ref import Context, Server, connect
 from mcp_ref.bridge import Bridge
 from mcp_ref.errors import McpError, PeerError, RequestCancelled, RpcError
 from mcp_ref.server import Tasks
+from tests.support.patience import WAIT
 
-PATIENCE = 20.0
 OLD, NEW = "2025-11-25", "2026-07-28"
 BETWEEN = pytest.mark.parametrize("front, behind", [(OLD, NEW), (NEW, OLD)])
 
@@ -71,12 +71,12 @@ def test_a_task_begins_is_looked_at_and_ends(front, behind):
         else:
             assert client.server_extensions == {"io.modelcontextprotocol/tasks": {}}
         task = client.start_tool("work")
-        assert jobs.started.wait(PATIENCE)
+        assert jobs.started.wait(WAIT)
         assert task.refresh().status == "working" and (task.ttl, task.poll_interval) == (600.0, 0.05)
         jobs.go.set()
-        assert texts(task.result(PATIENCE)) == ["worked"] and task.status == "completed"
+        assert texts(task.result(WAIT)) == ["worked"] and task.status == "completed"
         again = client.task(task.id)
-        assert texts(again.result(PATIENCE)) == ["worked"] and again.created_at == task.created_at
+        assert texts(again.result(WAIT)) == ["worked"] and again.created_at == task.created_at
 
 
 @BETWEEN
@@ -89,7 +89,7 @@ def test_the_questions_of_a_task_are_asked_and_answered(front, behind):
 
     with Bridge(jobs.server) as bridge, connect(bridge, revisions=[front], elicitation=noted) as client:
         task = client.start_tool("ask")
-        assert texts(task.result(PATIENCE)) == ["eu 3"]
+        assert texts(task.result(WAIT)) == ["eu 3"]
         assert asked == [{"taskId": task.id}] * 2 if front == OLD else len(asked) == 2
 
 
@@ -99,18 +99,18 @@ def test_questions_reach_the_client_over_http(front, behind):
     with jobs.server.listen("http://127.0.0.1:0/mcp") as back, Bridge(back.address) as bridge:
         with bridge.listen("http://127.0.0.1:0/mcp") as listener:
             with connect(listener.address, revisions=[front], elicitation=answer) as client:
-                assert texts(client.start_tool("ask").result(PATIENCE)) == ["eu 3"]
+                assert texts(client.start_tool("ask").result(WAIT)) == ["eu 3"]
 
 
 @BETWEEN
 def test_a_task_that_fails_has_the_status_of_its_generation(front, behind):
     with Bridge(Jobs(behind).server) as bridge, connect(bridge, revisions=[front]) as client:
         task = client.start_tool("fail")
-        assert task.result(PATIENCE).is_error
+        assert task.result(WAIT).is_error
         assert task.refresh().status == ("failed" if front == OLD else "completed")
         refused = client.start_tool("refuse")
         with pytest.raises(PeerError) as failed:
-            refused.result(PATIENCE)
+            refused.result(WAIT)
         error = failed.value
         assert (error.code, error.message, error.data) == (-31999, "not today", {"why": "rain"})
         assert refused.status == "failed"
@@ -121,10 +121,10 @@ def test_a_task_is_cancelled(front, behind):
     jobs = Jobs(behind)
     with Bridge(jobs.server) as bridge, connect(bridge, revisions=[front]) as client:
         task = client.start_tool("work")
-        assert jobs.started.wait(PATIENCE)
+        assert jobs.started.wait(WAIT)
         task.cancel()
         with pytest.raises(RequestCancelled):
-            task.result(PATIENCE)
+            task.result(WAIT)
         assert task.status == "cancelled" and client.task(task.id).status == "cancelled"
         if front == OLD:
             with pytest.raises(PeerError, match="cancelled already"):
@@ -142,7 +142,7 @@ def test_a_task_that_waits_for_input_is_cancelled(front, behind):
     with Bridge(Jobs(behind).server) as bridge, connect(bridge, revisions=[front], elicitation=never) as client:
         task = client.start_tool("ask")
         with pytest.raises(McpError):
-            task.result(PATIENCE)
+            task.result(WAIT)
         assert client.task(task.id).status == "cancelled"
 
 
@@ -168,8 +168,8 @@ def test_ids_that_nobody_knows_and_methods_that_the_other_side_lacks(front, behi
 def test_a_call_that_the_server_answers_at_once_is_a_task_that_is_over():
     with Bridge(Jobs(NEW).server) as bridge, connect(bridge, revisions=[OLD]) as client:
         task = client.start_tool("plain")
-        assert task.refresh().status == "completed" and texts(task.result(PATIENCE)) == ["plain"]
-        assert texts(client.task(task.id).result(PATIENCE)) == ["plain"]
+        assert task.refresh().status == "completed" and texts(task.result(WAIT)) == ["plain"]
+        assert texts(client.task(task.id).result(WAIT)) == ["plain"]
         with pytest.raises(PeerError, match="completed already"):
             client.request("tasks/cancel", {"taskId": task.id})
 
