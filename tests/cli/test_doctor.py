@@ -279,7 +279,8 @@ ADDRESSES = (
     Broken("bad-url", lambda place: ["http://127.0.0.1:99999/mcp"], "bad-address", ["99999"]),
     Broken("wrong-path", of_ours("http://127.0.0.1:{port}/wrong"), "wrong-path", ["404", "/wrong"]),
     Broken("path-for-posts", at(web(lambda method, target, fields, asked: b"" if target == "/message" else handshaking(
-        asked)), url="http://{host}:{port}/message"), "wrong-path", ["/message", "/mcp answers as an MCP server"], SHORT),
+        asked)), url="http://{host}:{port}/message"), "wrong-path", ["/message", "/mcp answers as an MCP server"],
+           SHORT),
     Broken("405", at(always("405 Method Not Allowed", "", "text/plain", "Allow: GET")), "wrong-path", ["405"]),
     Broken("401-bare", at(always("401 Unauthorized")), "needs-token", ["--token-env"]),
     Broken("401-oauth", at(web(login_at)), "needs-login", ["--oauth", "log in at http://127.0.0.1"]),

@@ -6,7 +6,8 @@ from contextlib import closing
 from typing import Any, Dict, Optional, Tuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from tests.examiner.small_client import SECONDS, Ended, Message, SmallClient
+from tests.examiner.small_client import Ended, Message, SmallClient
+from tests.support.patience import WAIT
 
 RESOURCE, SERVER = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 
@@ -14,7 +15,7 @@ RESOURCE, SERVER = "/.well-known/oauth-protected-resource", "/.well-known/oauth-
 def fetched(method: str, url: str, body: Any = None) -> Tuple[int, Any, Any]:
     """Return the status, the header fields, and the JSON value of what is at a URL; a dict is posted as a form."""
     parts = urlsplit(url)
-    with closing(http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SECONDS)) as connection:
+    with closing(http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=WAIT)) as connection:
         connection.request(method, parts.path + ("?" + parts.query if parts.query else ""), body)
         answer = connection.getresponse()
         said = answer.read()

@@ -21,8 +21,10 @@ from mcp_ref.client import Elicitation, Sampling  # noqa: E402
 from mcp_ref.errors import McpError  # noqa: E402
 from mcp_ref.examiner.arguments import valid  # noqa: E402
 from mcp_ref.revisions import HANDSHAKE_REVISIONS  # noqa: E402
+from tests.support.patience import WAIT, patience  # noqa: E402
 
-PATIENT = Limits(request_timeout=20.0, shutdown_grace=0.5, terminate_grace=0.5)
+GRACE = 0.3
+"""The seconds in which a server is to end by itself, on an idle machine."""
 SOON = 0.3
 """The seconds after which the tool `slow` is given up."""
 
@@ -35,7 +37,7 @@ def fill(params: Any, context: Any) -> Any:
 def browser(url: str) -> str:
     """What the browser of the user does: asks for the page; return where it is sent."""
     parts = urlsplit(url)
-    with closing(http.client.HTTPConnection(parts.netloc, timeout=PATIENT.request_timeout or 20.0)) as made:
+    with closing(http.client.HTTPConnection(parts.netloc, timeout=WAIT)) as made:
         made.request("GET", "%s?%s" % (parts.path, parts.query))
         answer = made.getresponse()
         answer.close()
@@ -68,7 +70,7 @@ def tried(call: Callable[[], Any]) -> Any:
 def call(client: Client, tool: Any) -> Any:
     """Call a tool with arguments that its schema allows."""
     arguments = valid(tool.input_schema)
-    timeout = SOON if tool.name == "slow" else PATIENT.request_timeout
+    timeout = SOON if tool.name == "slow" else WAIT
     return client.call_tool(tool.name, arguments or {}, timeout=timeout)
 
 
@@ -106,7 +108,9 @@ def revisions(name: str, scene: str) -> List[str]:
 
 def run(server: str, env: Mapping[str, str]) -> None:
     """Connect, and do everything. Raises what `connect` raises."""
-    given: Dict[str, Any] = {**OFFERS, "limits": PATIENT, "era": "auto",
+    grace = patience(GRACE)
+    limits = Limits(request_timeout=WAIT, shutdown_grace=grace, terminate_grace=grace)
+    given: Dict[str, Any] = {**OFFERS, "limits": limits, "era": "auto",
                              "revisions": revisions(env["MCP_EXAMINER_REVISION"], env["MCP_EXAMINER_SCENE"])}
     if env["MCP_CONFORMANCE_SCENARIO"].startswith("auth/"):
         given["auth"] = OAuth(authorize=browser, client_name="everything")

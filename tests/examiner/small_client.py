@@ -5,14 +5,14 @@ import shlex
 import socket
 import subprocess
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, Callable, Dict, Iterator, List, Optional
 from urllib.parse import urlsplit
 
 from mcp_ref.wiretrace.sse import SseSplitter
+from tests.support.patience import WAIT
 
 Message = Dict[str, Any]
-SECONDS = 20.0
 
 
 class Pipe:
@@ -20,7 +20,7 @@ class Pipe:
 
     def __init__(self, address: str) -> None:
         host, _, port = address.partition("://")[2].rpartition(":")
-        self.sock = socket.create_connection((host, int(port)), SECONDS)
+        self.sock = socket.create_connection((host, int(port)), WAIT)
         self.lines = self.sock.makefile("rb")
 
     def post(self, message: Any, headers: Dict[str, str]) -> Iterator[Any]:
@@ -38,6 +38,11 @@ class Pipe:
     def close(self, headers: Dict[str, str]) -> None:
         self.lines.close()
         self.sock.close()
+
+    def stop(self) -> None:
+        """Have the client read the end of its input, wherever it waits for more."""
+        with suppress(OSError):  # it has ended meanwhile
+            self.sock.shutdown(socket.SHUT_RDWR)
 
 
 class Child(Pipe):
@@ -70,10 +75,13 @@ class Child(Pipe):
                 stop()
         self.reap()
 
+    def stop(self) -> None:
+        """Do nothing: the process ends with the connection to the examiner."""
+
     def reap(self) -> None:
         """Wait for the process, however it ends."""
-        self.process.wait(SECONDS)
-        self.reader.join(SECONDS)
+        self.process.wait(WAIT)
+        self.reader.join(WAIT)
         self.lines.close()
         self.errors.close()
 
@@ -87,7 +95,7 @@ class Web:
         self.headers: Any = {}
 
     def send(self, method: str, body: Optional[bytes], headers: Dict[str, str]) -> Any:
-        connection = http.client.HTTPConnection(self.url.hostname or "", self.url.port, timeout=SECONDS)
+        connection = http.client.HTTPConnection(self.url.hostname or "", self.url.port, timeout=WAIT)
         try:
             connection.request(method, self.url.path, body, headers)
             response = connection.getresponse()
@@ -114,6 +122,9 @@ class Web:
             connection, response = self.send("DELETE", None, headers)
             response.close()
             connection.close()
+
+    def stop(self) -> None:
+        """Do nothing: each request ends by the examiner's server."""
 
 
 def events(response: Any) -> Iterator[Any]:

@@ -5,7 +5,6 @@ from typing import Any, List
 
 import pytest
 
-from mcp_ref.deadline import clock
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.examiner import wire_to
 from mcp_ref.examiner.ahead import Endings, WiresAhead
@@ -15,10 +14,10 @@ from mcp_ref.examiner.wire import Pipe
 from mcp_ref.revisions import revision
 from mcp_ref.wiretrace import OPEN, Trace
 from tests.cli.running import ROOT
+from tests.support.patience import WAIT
 
 WAITS = [sys.executable, "-c", "import sys; sys.stdin.read()"]
 ECHO = [sys.executable, str(ROOT / "examples" / "echo_server.py")]
-PATIENCE = 20.0
 
 
 class Made:
@@ -57,9 +56,9 @@ def test_one_that_has_ended_meanwhile_is_not_used() -> None:
     made = Made([sys.executable, "-c", "pass"])
     ahead = WiresAhead(made)
     ahead.take().close()
-    until = clock() + PATIENCE
-    while len(made.wires) < 2 or not made.wires[1].ended:
-        assert clock() < until
+    ahead._starting.join(WAIT)
+    made.wires[1].wait(lambda message: False, WAIT)
+    assert made.wires[1].ended
     assert ahead.take() is made.wires[2]
     ahead.close()
     for wire in made.wires:
@@ -99,7 +98,7 @@ def test_conversations_end_beside_others_and_are_waited_for() -> None:
 def test_a_process_that_was_started_in_one_revision_is_judged_in_the_next() -> None:
     opened: List[str] = []
     examination = Examination(wire_to(ECHO), [revision("2025-06-18"), revision("2025-11-25")], only=["same-version"],
-                              patience=PATIENCE, trace=lambda sink: Trace(
+                              patience=WAIT, trace=lambda sink: Trace(
                                   sink, lambda event: opened.append(event.connection) if event.kind == OPEN else None))
     chapters = examination.run()
     for chapter in chapters:

@@ -11,8 +11,9 @@ from mcp_ref.examiner.scenes import load
 from mcp_ref.examiner.wire import Reaction
 from mcp_ref.revisions import REVISIONS, revision
 from tests.examiner.test_servers import (
-    HANDSHAKE, LAST, PATIENCE, Lie, LyingWeb, Message, Request, examined, named, params, reached, without,
+    HANDSHAKE, LAST, Lie, LyingWeb, Message, Request, examined, named, params, reached, without,
 )
+from tests.support.patience import WAIT
 
 PAGES = ("calls", "rounds", "parameters", "resumption", "able_client", "web_streams")
 ROWS = {name: row for name, row in load().items() if row.play.__module__.rpartition(".")[2] in PAGES}
@@ -70,14 +71,14 @@ def test_our_calls_keep_everything_on_a_pipe(server: Server, name: str) -> None:
 
 
 def test_a_stream_is_resumed_after_each_event(address: str) -> None:
-    chapter = Examination(wire_to(address), [revision(HANDSHAKE)], only=["broken-stream"], patience=PATIENCE).run()[0]
+    chapter = Examination(wire_to(address), [revision(HANDSHAKE)], only=["broken-stream"], patience=WAIT).run()[0]
     assert "http.resume-no-cross-stream" in {row.requirement.id for row in chapter.rows() if row.state == KEPT}
 
 
 @pytest.mark.parametrize("name, path", [(HANDSHAKE, "/mcp"), (HANDSHAKE, "/sse"), (LAST, "/mcp")])
 def test_our_calls_keep_everything_over_http(address: str, name: str, path: str) -> None:
     wire = wire_to(address.replace("/mcp", path))
-    expect_kept(Examination(wire, [revision(name)], only=ROWS, patience=PATIENCE).run()[0])
+    expect_kept(Examination(wire, [revision(name)], only=ROWS, patience=WAIT).run()[0])
 
 
 def retried(given: Message) -> bool:
@@ -205,7 +206,7 @@ WEB_LIES: List[Any] = [
 def test_a_lie_over_http_is_named(address: str, scene: str, id: str, edit: Edit) -> None:
     name = LAST if LAST in [str(REVISIONS[rank]) for rank in ROWS[scene].ranks] else HANDSHAKE
     chapter = Examination(lambda trace: LyingWeb(address, trace, edit), [revision(name)], only=[scene],
-                          patience=PATIENCE).run()[0]
+                          patience=WAIT).run()[0]
     assert id in named(chapter), (chapter.refused, chapter.scenes, chapter.faults)
 
 

@@ -14,7 +14,9 @@ import pytest
 from mcp_ref.checker.rules import UNDECIDED
 from mcp_ref.checker.rules import load as load_rules
 from mcp_ref.errors import McpError
+from mcp_ref.examiner.clients import stage
 from mcp_ref.examiner.clients.examination import ClientExamination
+from mcp_ref.examiner.clients.pages import opening, stateless
 from mcp_ref.examiner.clients.starts import CommandStart, Started
 from mcp_ref.examiner.examination import BROKEN, KEPT, UNSURE, WARNED, Chapter
 from mcp_ref.examiner.report import ExaminationReport
@@ -25,19 +27,26 @@ from mcp_ref.wiretrace import CLIENT
 from tests.examiner import everything_client
 from tests.examiner.careless_clients import Augments, Blind, Careless
 from tests.examiner.small_client import Child, Ended, SmallClient, Web
+from tests.support.patience import WAIT, patience
 
-PATIENCE = 20.0
-LONGER = 2.0
+BRIEF = 0.5
+"""The seconds of silence, on an idle machine, after which a client is ended that waits for what does not come."""
 HANDSHAKE, LAST = "2025-11-25", "2026-07-28"
 PROCESS_WAY = "process"
 """The client starts the process that stands for a server."""
 
 
+@pytest.fixture(autouse=True)
+def settling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the end of a client's connection, and of its server, however long that takes."""
+    monkeypatch.setattr(stage, "_SETTLE", WAIT)
+
+
 class Threaded(Started):
     """A client on a thread of the tests."""
 
-    def __init__(self, act: Callable[[], Any]) -> None:
-        self.act = act
+    def __init__(self, act: Callable[[], Any], end: Callable[[], Any] = lambda: None) -> None:
+        self.act, self.end = act, end
         self.failed: List[BaseException] = []
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -56,16 +65,24 @@ class Threaded(Started):
         return not self.thread.is_alive()
 
     def stop(self) -> None:
+        self.end()
         assert not self.failed, self.failed
 
 
-def examined(start: Any, name: str, way: str = "stdio", only: Any = (), patience: float = PATIENCE) -> Chapter:
+def examined(start: Any, name: str, way: str = "stdio", only: Any = (), seconds: float = WAIT) -> Chapter:
     direct = way != PROCESS_WAY
-    return ClientExamination(start, [revision(name)], way if direct else "stdio", only, patience,
+    return ClientExamination(start, [revision(name)], way if direct else "stdio", only, seconds,
                              direct=direct).run()[0]
 
 
 # --- Clients that keep everything ----------------------------------------------------------------------------------
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give clients that keep everything less time to break it: those that do so need no more."""
+    monkeypatch.setattr(opening, "_LATE", 0.2)
+    monkeypatch.setattr(stateless, "_LONG", 0.3)
+
 
 def ours(server: str, env: Dict[str, str]) -> Started:
     return Threaded(lambda: everything_client.run(server, env))
@@ -73,7 +90,7 @@ def ours(server: str, env: Dict[str, str]) -> Started:
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
 @pytest.mark.parametrize("name", [each.name for each in REVISIONS])
-def test_our_client_keeps_everything(name: str, way: str) -> None:
+def test_our_client_keeps_everything(name: str, way: str, brief: None) -> None:
     chapter = examined(ours, name, way)
     assert not chapter.refused and chapter.faults == []
     unplayed = {scene for scene, why in chapter.scenes.items() if why}
@@ -95,9 +112,12 @@ def test_our_client_refuses_a_mode_that_it_has_not_declared(monkeypatch: pytest.
     (HANDSHAKE, {"shutdown", "stays", "deaf"}), (LAST, {"shutdown", "stays", "deaf"}),
     (LAST, {"exits", "mute", "killed"}), (LAST, {"stderr", "noise", "much-stderr"})],
     ids=lambda value: value if isinstance(value, str) else min(value))
-def test_our_client_bears_what_its_server_does_and_ends_it_in_every_way(name: str, scenes: Set[str]) -> None:
+def test_our_client_bears_what_its_server_does_and_ends_it_in_every_way(
+        name: str, scenes: Set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if "exits" in scenes:  # before the connection is made whose end is waited for
+        monkeypatch.setattr(stage, "_SETTLE", SOON["_SETTLE"])
     command = " ".join(map(quote, (sys.executable, everything_client.__file__)))
-    chapter = ClientExamination(CommandStart(command), [revision(name)], "stdio", scenes, PATIENCE).run()[0]
+    chapter = ClientExamination(CommandStart(command), [revision(name)], "stdio", scenes, WAIT).run()[0]
     assert not chapter.refused and chapter.faults == [] and set(chapter.scenes.values()) == {""}
     said = {row.requirement.id: row.state for row in chapter.rows() if row.requirement.id.startswith("stdio.shutdown")}
     assert "deaf" not in scenes or set(said.values()) == {KEPT}, said
@@ -105,8 +125,8 @@ def test_our_client_bears_what_its_server_does_and_ends_it_in_every_way(name: st
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
 @pytest.mark.parametrize("name", ["2025-03-26", HANDSHAKE, LAST])
-def test_the_small_client_keeps_everything(name: str, way: str) -> None:
-    chapter = examined(small(SmallClient), name, way, patience=LONGER)
+def test_the_small_client_keeps_everything(name: str, way: str, brief: None) -> None:
+    chapter = examined(small(SmallClient), name, way, seconds=patience(BRIEF))
     assert not chapter.refused and [each for each in chapter.faults if each.id not in LACKS] == []
 
 
@@ -127,7 +147,15 @@ LACKS = {"version.client-sends-latest", "http.session-reinitialize", "http.param
 # --- Clients that lie ----------------------------------------------------------------------------------------------
 
 def small(kind: Type[SmallClient]) -> Callable[[str, Dict[str, str]], Started]:
-    return lambda server, env: Threaded(lambda: kind(server, env).run())
+    def start(server: str, env: Dict[str, str]) -> Started:
+        made: List[SmallClient] = []
+
+        def act() -> None:
+            made.append(kind(server, env))
+            made[0].run()
+
+        return Threaded(act, lambda: [each.wire.stop() for each in made])
+    return start
 
 
 class GoesOnAnyway(SmallClient):
@@ -239,7 +267,7 @@ class Fetches(SmallClient):
 
 def fetch(url: str, headers: Dict[str, str] = {}) -> None:
     where = urlsplit(url)
-    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=WAIT)
     connection.request("GET", where.path, headers=headers)
     connection.getresponse().read()
     connection.close()
@@ -358,14 +386,14 @@ class WantsTtl(SmallClient):
 
 
 class Polls(SmallClient):
-    """Fetches the list each time that it is no longer fresh."""
+    """Fetches the list again and again, however fresh it is."""
 
     def call(self, tool: Any) -> None:
         calling = threading.Thread(target=super().call, args=(tool,))
         calling.start()
         while calling.is_alive():
             Polls(self.env["MCP_EXAMINER_SERVER"], self.env).pages()
-            calling.join(0.1)
+            calling.join(0.02)
 
 
 class Listens(SmallClient):
@@ -590,8 +618,11 @@ class Lie(NamedTuple):
     client: Type[SmallClient]
     revision: str = LAST
     way: str = "stdio"
+    less: Dict[str, float] = {}
+    """Constants of `stage` with less than their usual value, all of which is used up."""
 
 
+FEW, SOON = {"_MOST": 50}, {"_SETTLE": 0.1}
 LIES = (
     Lie("unknown-version", "version.client-must-disconnect", GoesOnAnyway, HANDSHAKE),
     Lie("refused-opening", "lifecycle.initialized-notification", SaysInitialized, HANDSHAKE),
@@ -641,7 +672,7 @@ LIES = (
     Lie("redirected", "auth.only-issued-tokens", Follows, LAST, "http"),
     Lie("redirected", "http.session-id-secure-handling", Follows, HANDSHAKE, "http"),
     Lie("challenged", "auth.only-issued-tokens", Follows, HANDSHAKE, "http"),
-    Lie("challenged", "auth.parse-www-authenticate", Repeats, LAST, "http"),
+    Lie("challenged", "auth.parse-www-authenticate", Repeats, LAST, "http", FEW),
     Lie("older-version", "lifecycle.respect-version", FixedVersion, HANDSHAKE),
     Lie("older-version", "lifecycle.respect-version-should", FixedVersion, "2025-03-26"),
     Lie("older-version", "http.header-version-negotiated", FixedVersion, HANDSHAKE, "http"),
@@ -677,8 +708,8 @@ LIES = (
     Lie("undeclared-tasks", "tasks.tools-call-capability", Augments, HANDSHAKE),
     Lie("undeclared-task-question", "tasks.ignored-when-undeclared", Augments, HANDSHAKE),
     Lie("stderr", "stdio.stderr-not-error", MindsComplaints, HANDSHAKE, PROCESS_WAY),
-    Lie("stays", "stdio.shutdown-force", Leaves, LAST, PROCESS_WAY),
-    Lie("deaf", "stdio.shutdown-force", OnlyAsks, LAST, PROCESS_WAY),
+    Lie("stays", "stdio.shutdown-force", Leaves, LAST, PROCESS_WAY, SOON),
+    Lie("deaf", "stdio.shutdown-force", OnlyAsks, LAST, PROCESS_WAY, SOON),
 )
 WAITS = {"batch", "task-tools"}
 """Scenes in which a lie is that something does not come."""
@@ -687,9 +718,11 @@ UNSHOWN = {"ordinary", "errors", "unreadable", "statuses", "noise", "exits", "mu
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: "%s-%s" % (lie.scene, lie.client.__name__))
-def test_a_lie_is_named(lie: Lie) -> None:
+def test_a_lie_is_named(lie: Lie, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in lie.less.items():
+        monkeypatch.setattr(stage, name, value)
     chapter = examined(small(lie.client), lie.revision, lie.way, [lie.scene],
-                       LONGER if lie.scene in WAITS else PATIENCE)
+                       patience(BRIEF) if lie.scene in WAITS else WAIT)
     while Leaves.left:
         Leaves.left.pop().reap()
     named = {row.requirement.id for row in chapter.rows() if row.state in (BROKEN, WARNED)}

@@ -12,7 +12,8 @@ from mcp_ref import Server
 from mcp_ref.cli import main
 from mcp_ref.examiner import wire_to
 from mcp_ref.examiner.ahead import WiresAhead
-from mcp_ref.examiner.hostile import ATTACKS
+from mcp_ref.examiner.hostile import ATTACKS, heads
+from mcp_ref.examiner.hostile import trial as trials
 from mcp_ref.examiner.hostile.texts import NO_JSON, NO_REQUEST, REQUEST, nature
 from mcp_ref.examiner.hostile.told import HostileReport, columns
 from mcp_ref.examiner.hostile.traffic import mutations
@@ -20,8 +21,8 @@ from mcp_ref.examiner.hostile.trial import ERROR, KEEPS, RESULT, SILENT, STATUS,
 from mcp_ref.examiner.wire import Web
 from mcp_ref.revisions import revision
 from mcp_ref.wiretrace import Trace
+from tests.support.patience import WAIT, patience
 
-PATIENCE = 20.0
 SEED = 7
 FRAGILE = r'''
 import json, os, sys
@@ -62,9 +63,9 @@ for line in sys.stdin.buffer:
 '''
 
 
-def trial(make: Any, only: Dict[str, FrozenSet[int]], name: str = "2025-11-25", patience: float = PATIENCE) -> Trial:
+def trial(make: Any, only: Dict[str, FrozenSet[int]], name: str = "2025-11-25", seconds: float = WAIT) -> Trial:
     wires = WiresAhead(lambda: make(Trace()))
-    made = Trial(wires.take, revision(name), frozenset(), patience, SEED, only, 120.0)
+    made = Trial(wires.take, revision(name), frozenset(), seconds, SEED, only, WAIT)
     try:
         made.run()
     finally:
@@ -98,7 +99,8 @@ def fragile(tmp_path: Any) -> Any:
 # --- A server that bears it ----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", ["2025-11-25", "2026-07-28"])
-def test_our_server_bears_everything_over_http(server: str, name: str) -> None:
+def test_our_server_bears_everything_over_http(server: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "SECONDS", patience(0.3))  # the rest of a request that does not come
     quick = every("hostile-lines", "hostile-heads", "hostile-chunks")
     made = trial(wire_to(server), quick, name)
     assert [(each.name, each.weaknesses) for each in made.results] == [
@@ -106,7 +108,9 @@ def test_our_server_bears_everything_over_http(server: str, name: str) -> None:
     assert all(each.sent == each.all > 10 and each.back is None for each in made.results) and not made.gone
 
 
-def test_a_sound_server_bears_it_on_a_pipe_and_gives_everything_back(fragile: Any) -> None:
+def test_a_sound_server_bears_it_on_a_pipe_and_gives_everything_back(
+        fragile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "_SETTLE", WAIT)
     made = trial(wire_to(fragile("none")), every("hostile-syntax", "hostile-mutations"))
     assert [each.weaknesses for each in made.results] == [[], []]
     if sys.platform == "linux":
@@ -133,12 +137,13 @@ def test_an_input_that_stops_a_server_is_made_smaller_and_the_server_is_started_
 
 
 def test_a_large_request_without_an_answer_is_named(fragile: Any) -> None:
-    made = trial(wire_to(fragile("silent")), {"hostile-flood": frozenset([1])}, patience=3.0)
+    made = trial(wire_to(fragile("silent")), {"hostile-flood": frozenset([1])}, seconds=patience(1.0))
     assert [each.kind for each in result_of(made).weaknesses] == [SILENT]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what a process holds is read in /proc")
-def test_memory_and_descriptors_that_are_kept_are_named(fragile: Any) -> None:
+def test_memory_and_descriptors_that_are_kept_are_named(fragile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "_SETTLE", 0.1)
     result = result_of(trial(wire_to(fragile("keeps")), {"hostile-cut": frozenset(range(20, 40))}))
     assert [each.kind for each in result.weaknesses] == [KEEPS] and result.back is False
     assert "memory" in result.weaknesses[0].evidence
@@ -172,7 +177,7 @@ class Blaming(http.server.BaseHTTPRequestHandler):
 def test_a_status_that_blames_the_server_is_named() -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Blaming) as listener:
         listener.daemon_threads = True
-        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        threading.Thread(target=listener.serve_forever, args=(0.01,), daemon=True).start()
         url = "http://127.0.0.1:%d/mcp" % listener.server_address[1]
         made = trial(lambda trace: Web(url, trace), {"hostile-cut": frozenset(range(1, 9))})
         listener.shutdown()

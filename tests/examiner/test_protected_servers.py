@@ -12,8 +12,9 @@ from mcp_ref.examiner.scenes import load
 from mcp_ref.examiner.wire import Reaction, Web
 from mcp_ref.revisions import REVISIONS, revision
 from tests.examiner.test_servers import (
-    HANDSHAKE, LAST, PATIENCE, LyingWeb, Request, expect_kept, make_server, named,
+    HANDSHAKE, LAST, LyingWeb, Request, expect_kept, make_server, named,
 )
+from tests.support.patience import WAIT
 
 TOKEN = "a-token-that-was-issued"
 ISSUER = "https://issuer.example"
@@ -35,14 +36,14 @@ def address() -> Iterator[str]:
 
 @pytest.mark.parametrize("name", ["2025-03-26", LAST])
 def test_our_protected_server_keeps_everything(address: str, name: str) -> None:
-    chapter = examine(address, [revision(name)], patience=PATIENCE, headers={"Authorization": "Bearer " + TOKEN})[0]
+    chapter = examine(address, [revision(name)], patience=WAIT, headers={"Authorization": "Bearer " + TOKEN})[0]
     expect_kept(chapter)
     assert {each for each, why in chapter.scenes.items() if each in ROWS and why} == set()
 
 
 @pytest.mark.parametrize("name", [each.name for each in REVISIONS[1:]])
 def test_without_a_token_only_authorization_is_examined(address: str, name: str) -> None:
-    chapter = examine(address, [revision(name)], patience=PATIENCE)[0]
+    chapter = examine(address, [revision(name)], patience=WAIT)[0]
     assert not chapter.refused and chapter.faults == []
     played = {each for each, why in chapter.scenes.items() if not why}
     assert played == set(ROWS) - set(() if revision(name).version_header else LATER)
@@ -51,7 +52,7 @@ def test_without_a_token_only_authorization_is_examined(address: str, name: str)
 
 def test_a_server_for_everybody_is_not_examined() -> None:
     with make_server().listen("http://127.0.0.1:0") as listener:
-        chapter = examine(listener.address, [revision(LAST)], patience=PATIENCE)[0]
+        chapter = examine(listener.address, [revision(LAST)], patience=WAIT)[0]
         assert {chapter.scenes[name] for name in ROWS} == {"the server lets clients in without a token"}
 
 
@@ -75,7 +76,7 @@ def _examined(address: str, edit: Edit, scene: str, name: str, token: Optional[s
         wire.fields = (("Authorization", "Bearer " + str(token)),) if token else ()
         return wire
 
-    return Examination(make, [revision(name)], only=[scene], patience=PATIENCE).run()[0]
+    return Examination(make, [revision(name)], only=[scene], patience=WAIT).run()[0]
 
 
 def answers(status: int, when: Callable[[Request], Any], fields: Any = None) -> Edit:

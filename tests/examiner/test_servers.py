@@ -12,9 +12,10 @@ from mcp_ref.examiner.scenes import load
 from mcp_ref.examiner.wire import Reaction, Pipe, Web
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.transports.memory import InProcess
+from tests.support.patience import WAIT, patience
 
-PATIENCE = 20.0
-QUICK = 0.5
+QUICK = 0.3
+"""The seconds for which an answer that does not come is waited for, on an idle machine."""
 HANDSHAKE, LAST = "2025-11-25", "2026-07-28"
 Message = Dict[str, Any]
 Edit = Callable[[Message, Message], Any]
@@ -105,11 +106,11 @@ def same(request: Message, response: Message) -> Message:
 
 
 def examined(server: Server, name: str, only: Any = (), edit: Edit = same, hears: Any = lambda message: True,
-             patience: float = PATIENCE) -> Chapter:
+             seconds: float = WAIT) -> Chapter:
     def make(trace: Any) -> Pipe:
         return Pipe(Lying(server.connect, edit, hears), trace)
 
-    return Examination(make, [revision(name)], only=only, patience=patience).run()[0]
+    return Examination(make, [revision(name)], only=only, patience=seconds).run()[0]
 
 
 # --- Servers that keep everything ----------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ def test_our_server_keeps_everything_on_a_pipe(server: Server, name: str) -> Non
 @pytest.mark.parametrize("name", [each.name for each in REVISIONS[1:]])
 def test_our_server_keeps_everything_over_http(server: Server, name: str) -> None:
     with server.listen("http://127.0.0.1:0") as listener:
-        chapters = Examination(lambda trace: Web(listener.address, trace), [revision(name)], patience=PATIENCE).run()
+        chapters = Examination(lambda trace: Web(listener.address, trace), [revision(name)], patience=WAIT).run()
         expect_kept(chapters[0])
 
 
@@ -162,7 +163,7 @@ def test_tools_that_do_not_say_that_they_only_read_are_not_called(server: Server
     assert "add" in called and "wipe" not in called
     del called[:]
     Examination(lambda trace: Pipe(Lying(server.connect, same, hears), trace), [revision(LAST)], ["wipe"],
-                ["call-tools"], PATIENCE).run()
+                ["call-tools"], WAIT).run()
     assert "wipe" in called
 
 
@@ -356,7 +357,8 @@ def named(chapter: Chapter) -> Set[str]:
 @pytest.mark.parametrize("lie", [each for each in LIES if each.scene not in UNSHOWN],
                          ids=lambda lie: "%s-%s" % (lie.scene, lie.id))
 def test_a_lie_is_named(server: Server, lie: Lie) -> None:
-    chapter = examined(server, lie.revision, [lie.scene], lie.edit, lie.hears, QUICK if lie.quick else PATIENCE)
+    chapter = examined(server, lie.revision, [lie.scene], lie.edit, lie.hears,
+                       patience(QUICK) if lie.quick else WAIT)
     assert lie.id in named(chapter), (chapter.scenes, chapter.faults)
 
 
@@ -370,7 +372,7 @@ def test_a_revision_that_is_not_spoken_has_no_faults(server: Server) -> None:
         return {"jsonrpc": "2.0", "id": "another", "error": {"code": -32601, "message": "not found"}} if (
             request.get("method") == "server/discover") else response
 
-    chapter = examined(server, LAST, edit=edit, patience=QUICK)
+    chapter = examined(server, LAST, edit=edit, seconds=patience(QUICK))
     assert chapter.refused and not chapter.faults
 
 
@@ -462,7 +464,7 @@ def address(server: Server) -> Any:
 @pytest.mark.parametrize("scene, id, name, edit", WEB_LIES, ids=["%s-%s" % row[:2] for row in WEB_LIES])
 def test_a_lie_over_http_is_named(address: str, scene: str, id: str, name: str, edit: Any) -> None:
     chapter = Examination(lambda trace: LyingWeb(address, trace, edit), [revision(name)], only=[scene],
-                          patience=PATIENCE).run()[0]
+                          patience=WAIT).run()[0]
     assert id in named(chapter), (chapter.refused, chapter.scenes, chapter.faults)
 
 

@@ -13,7 +13,8 @@ from mcp_ref.examiner.wire import Reaction
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.wiretrace import Trace
 from mcp_ref.wiretrace.sse import SseBlock
-from tests.examiner.test_servers import PATIENCE, QUICK, expect_kept, make_server, named
+from tests.examiner.test_servers import QUICK, expect_kept, make_server, named
+from tests.support.patience import WAIT, patience
 
 FIRST = "2024-11-05"
 
@@ -31,7 +32,7 @@ def address(server: Server) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", [each.name for each in REVISIONS if each.handshake])
 def test_our_server_keeps_everything_over_http_sse(address: str, name: str) -> None:
-    chapter = Examination(wire_to(address), [revision(name)], patience=PATIENCE).run()[0]
+    chapter = Examination(wire_to(address), [revision(name)], patience=WAIT).run()[0]
     assert chapter.wire == "sse"
     expect_kept(chapter)
     ids = {row.requirement.id for row in chapter.rows()}
@@ -86,8 +87,8 @@ LIES: List[Tuple[str, str, Any]] = [
 @pytest.mark.parametrize("scene, id, lie", LIES, ids=["%s-%s" % row[:2] for row in LIES])
 def test_a_lie_over_http_sse_is_named(address: str, scene: str, id: str, lie: Any) -> None:
     lying = type("Lie", (LyingSse,), lie)
-    patience = QUICK if "strays" in lie else PATIENCE
-    chapter = Examination(lambda trace: lying(address, trace), [revision(FIRST)], only=[scene], patience=patience).run(
+    seconds = patience(QUICK) if "strays" in lie else WAIT
+    chapter = Examination(lambda trace: lying(address, trace), [revision(FIRST)], only=[scene], patience=seconds).run(
         )[0]
     assert id in named(chapter), (chapter.refused, chapter.scenes, chapter.faults)
 

@@ -11,8 +11,9 @@ from mcp_ref.methods import TASKS
 from mcp_ref.revisions import revision
 from mcp_ref.server import Tasks
 from tests.examiner.test_servers import (
-    HANDSHAKE, LAST, PATIENCE, Edit, Lie, Message, code, examined, fails, named, params, result,
+    HANDSHAKE, LAST, Edit, Lie, Message, code, examined, fails, named, params, result,
 )
+from tests.support.patience import WAIT
 
 PAGES = ("tasks", "tasks_extension")
 ROWS = {name: row for name, row in load().items() if row.play.__module__.rpartition(".")[2] in PAGES}
@@ -58,7 +59,7 @@ def worker() -> Server:
 
     @server.tool(read_only=True, task="optional")
     def work(ctx: Context) -> str:
-        ctx.cancelled.wait(PATIENCE)
+        ctx.cancelled.wait(WAIT)
         return "cancelled"
 
     return server
@@ -84,7 +85,7 @@ def test_our_tasks_keep_everything_on_a_pipe(server: Server, name: str) -> None:
 def test_our_tasks_keep_everything_over_http(server: Server, name: str, path: str) -> None:
     with server.listen("http://127.0.0.1:0") as listener:
         url = listener.address.replace("/mcp", path)
-        chapter = Examination(wire_to(url), [revision(name)], only=ROWS, patience=PATIENCE).run()[0]
+        chapter = Examination(wire_to(url), [revision(name)], only=ROWS, patience=WAIT).run()[0]
         expect_kept(chapter, NO_LIST if name == HANDSHAKE else ())
 
 

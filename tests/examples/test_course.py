@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.support.patience import WAIT
+
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples"
 CHAPTERS = sorted(path.stem for path in FOLDER.glob("[0-9]*.py"))
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
@@ -103,7 +105,7 @@ def test_a_chapter_fails_when_the_checker_finds_something_else(course):
 def test_a_recording_of_a_chapter_is_kept_where_it_is_wanted(course, tmp_path):
     folder = tmp_path / "a folder"
     folder.mkdir()
-    subprocess.run([sys.executable, str(FOLDER / "03_tools.py"), str(folder)], check=True, timeout=25,
+    subprocess.run([sys.executable, str(FOLDER / "03_tools.py"), str(folder)], check=True, timeout=WAIT,
                    stdout=subprocess.DEVNULL)
     assert [path.name for path in folder.iterdir()] == ["session.jsonl"]
     assert course.check(str(folder / "session.jsonl")) == []

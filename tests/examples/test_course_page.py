@@ -8,6 +8,7 @@ import sys
 from html.parser import HTMLParser
 
 import pytest
+from tests.support.patience import WAIT
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHAPTERS = ("00_from_nothing", "03_tools", "16_five_revisions")
@@ -44,7 +45,7 @@ class Reader(HTMLParser):
 def page():
     target = ROOT / "build" / "course.html"
     done = subprocess.run([sys.executable, str(ROOT / "tests" / "tools" / "course_page.py"), *CHAPTERS],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=25)
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=WAIT)
     assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
     return Reader(target.read_text(encoding="utf-8"))
 

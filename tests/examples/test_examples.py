@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.support.patience import WAIT
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 
@@ -14,7 +15,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("[0-9]*.py")))
 def test_example_runs_and_ends_well(name, tmp_path):
     done = subprocess.run([sys.executable, str(FOLDER / name)], cwd=str(tmp_path), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=25)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=WAIT)
     assert done.returncode == 0, done.stderr
 
 

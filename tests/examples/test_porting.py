@@ -17,6 +17,7 @@ from mcp_ref.server import Context
 from tests.meta.facts import ROOT, expect_nothing
 from tests.meta.test_readme import blocks
 from tests.support import porting
+from tests.support.patience import WAIT
 
 OURS: Dict[str, Any] = {
     "server": Server, "ctx": Context, "client": Client, "host": Host, "Server": Server, "connect": connect,
@@ -114,7 +115,7 @@ def loop_page() -> List[Any]:
 def said_of_the_server(program: str, messages: str) -> Set[str]:
     """The rules that the checker finds broken by a server."""
     command = [sys.executable, "-m", "mcp_ref", "check", "--format", "json", "--", sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=str(ROOT), input=messages.encode("utf-8"), timeout=25,
+    done = subprocess.run(command, cwd=str(ROOT), input=messages.encode("utf-8"), timeout=WAIT,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     text = done.stderr.decode("utf-8")
     report, _ = json.JSONDecoder().raw_decode(text[text.index("{\n"):])

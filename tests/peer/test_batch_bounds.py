@@ -7,6 +7,7 @@ import pytest
 from mcp_ref.limits import Limits
 from mcp_ref.peer.jobs import BatchAnswer
 from tests.support.http_exchange import Web
+from tests.support.patience import WAIT
 from tests.support.sides import ROLES, Side, said, work_params, working_server
 
 in_both_roles = pytest.mark.parametrize("role", ROLES)
@@ -43,7 +44,7 @@ def test_what_does_not_fit_is_answered_with_an_error_and_what_has_not_begun_does
 
 @in_both_roles
 def test_handlers_that_end_at_the_same_time_have_no_more_room_together(role):
-    together = threading.Barrier(8, timeout=20)
+    together = threading.Barrier(8, timeout=WAIT)
 
     def large(ctx):
         together.wait()

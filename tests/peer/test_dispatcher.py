@@ -10,7 +10,7 @@ from mcp_ref.errors import Busy, PeerError, PeerProtocolError, RequestCancelled
 from mcp_ref.limits import Limits
 from mcp_ref.peer.future import RequestFuture
 from mcp_ref.transports.memory import pair
-from tests.support.scripted import PATIENCE
+from tests.support.patience import WAIT
 from tests.support.sides import (
     HANDSHAKE, ROLES, AskedClient, Both, Gate, Side, eventually, in_thread, said, sample_params, work_params,
     working_server,
@@ -34,7 +34,7 @@ def test_handlers_ask_back_and_forth_five_levels_deep_over_one_connection(revisi
     with Both(server_handlers, client_handlers, client_options={"revisions": [revision]}) as both:
         assert both.work("1") == "1 2 3 4 5"
         futures = [both.submit("1") for _ in range(10)]
-        assert [said(encoded(f.result(PATIENCE))) for f in futures] == ["1 2 3 4 5"] * 10
+        assert [said(encoded(f.result(WAIT))) for f in futures] == ["1 2 3 4 5"] * 10
 
 
 def encoded(result):
@@ -111,7 +111,7 @@ def test_ping_answers_progress_and_cancellation_pass_a_full_house(role):
         assert side.peer.call("p", "ping") == {"jsonrpc": "2.0", "id": "p", "result": {}}
         token = asked["params"]["_meta"]["progressToken"]
         side.peer.notify("notifications/progress", {"progressToken": token, "progress": 1})
-        assert steps.get(timeout=PATIENCE) == (1, None, None)
+        assert steps.get(timeout=WAIT) == (1, None, None)
         side.peer.respond(asked["id"], {})
         assert caller.get() == {}
         side.cancel("queued")
@@ -231,7 +231,7 @@ def test_a_handler_that_says_more_than_the_peer_reads_waits():
         messages += far.read()
     assert len(written) == 300 and sum(b"notifications/message" in m for m in messages) == 300
     far.close()
-    assert server.wait_closed(PATIENCE)
+    assert server.wait_closed(WAIT)
 
 
 @pytest.mark.race
@@ -250,7 +250,7 @@ def test_what_the_reader_leaves_to_the_writer_thread_is_written_however_quick_th
 
             def release(self):
                 writer().release()
-                assert tried.acquire(timeout=PATIENCE)
+                assert tried.acquire(timeout=WAIT)
 
         monkeypatch.setattr(outbox, "flush", flush_and_tell)
         monkeypatch.setattr(outbox, "_writer", Quick)
@@ -399,7 +399,7 @@ def test_a_slow_notification_handler_delays_only_other_notifications():
             gate.entered()
             future = RequestFuture(side.connection, lambda r: r).send("ping", None)
             side.peer.respond(side.peer.receive()["id"], {})
-            assert future.result(PATIENCE) == {} and seen == [1]
+            assert future.result(WAIT) == {} and seen == [1]
             gate.open()
             eventually(lambda: seen == [1, 2])
 
@@ -420,7 +420,7 @@ def test_a_notification_handler_may_use_the_connection():
     with Both({"quick": lambda ctx: ctx.log("info", "hello") or "q"}) as both:
         both.client.on_notification = lambda method, params: answers.put(both.work("quick") if answers.empty() else "")
         both.work("quick")
-        assert answers.get(timeout=PATIENCE) == "q"
+        assert answers.get(timeout=WAIT) == "q"
 
 
 def test_a_client_that_shares_nothing_is_usable_after_another_one_has_ended():
@@ -431,7 +431,7 @@ def test_a_client_that_shares_nothing_is_usable_after_another_one_has_ended():
         client = AskedClient({}).open(near)
         assert client.call_tool("work", {"do": "w"}).content[0].text == "w"
         client.close()
-        assert serving.wait_closed(PATIENCE)
+        assert serving.wait_closed(WAIT)
 
 
 class Sour(logging.Filter):

@@ -17,7 +17,7 @@ from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.threads import count_waiting
 from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.memory import pair
-from tests.support.scripted import PATIENCE
+from tests.support.patience import WAIT
 from tests.support.sides import (
     ROLES, AskedClient, Both, Gate, Side, eventually, in_thread, said, sample_params, work_params, working_server,
 )
@@ -30,7 +30,7 @@ in_both_roles = pytest.mark.parametrize("role", ROLES)
 
 @in_both_roles
 def test_handlers_that_all_ask_leave_workers_for_others(role):
-    with Side(role, limits=Limits(max_workers=2, request_timeout=PATIENCE), handlers={
+    with Side(role, limits=Limits(max_workers=2, request_timeout=WAIT), handlers={
         "asks": lambda ctx: ctx.call("ping") or "asked", "quick": lambda ctx: "q",
     }) as side:
         for id in range(12):
@@ -87,7 +87,7 @@ def test_handlers_that_wait_for_another_server_leave_workers_for_others(future):
             assert said(side.peer.receive()) == "q"
             gate.open()
             assert [said(side.peer.receive()) for _ in range(8)] == ["slow"] * 8
-    assert other.wait_closed(PATIENCE)
+    assert other.wait_closed(WAIT)
 
 
 # --- Inline -----------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_other_threads_may_wait_for_the_peer_beside_inline_handlers(role):
 def test_two_connections_with_one_inline_executor_do_not_mistake_each_others_threads():
     def asks(ctx):
         gates[ctx.connection].hold()
-        ctx.call("ping", timeout=PATIENCE)
+        ctx.call("ping", timeout=WAIT)
 
     server = working_server({"asks": asks}, executor=Inline())
     ends = [pair() for _ in range(2)]
@@ -161,7 +161,7 @@ def test_two_connections_with_one_inline_executor_do_not_mistake_each_others_thr
         assert serving[0].request("ping") == {}, "this thread is none of theirs"
         two.open()
         assert "inline" in waiting[1].get().content[0].text
-    assert all(connection.wait_closed(PATIENCE) for connection in serving)
+    assert all(connection.wait_closed(WAIT) for connection in serving)
 
 
 # --- The host's thread ------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Host:
 
     def _loop(self):
         while not self.queue.closed:
-            if self.queue.wait(PATIENCE):
+            if self.queue.wait(WAIT):
                 self.queue.pump(max_ms=5)
 
     def __enter__(self):
@@ -185,7 +185,7 @@ class Host:
 
     def __exit__(self, *exception):
         self.queue.close()
-        self.thread.join(PATIENCE)
+        self.thread.join(WAIT)
         assert not self.thread.is_alive()
 
 
@@ -252,9 +252,9 @@ def test_a_host_that_does_not_pump_costs_an_error_and_not_a_hang(role):
         assert error["code"] == -32603 and "not pumped its MainThreadQueue for 0.02 seconds" in error["message"]
         assert side.peer.call("p", "ping")["result"] == {}
         assert queue.pump() == 0 and ran == []
-        queue._stall_after = PATIENCE  # so that even a busy machine pumps in time now
+        queue._stall_after = WAIT  # so that even a busy machine pumps in time now
         side.ask(2, "never")
-        assert queue.wait(PATIENCE) and queue.pump() == 1
+        assert queue.wait(WAIT) and queue.pump() == 1
         assert side.peer.receive()["id"] == 2
     queue.close()
 
@@ -273,7 +273,7 @@ def test_a_host_with_a_call_of_its_own_for_its_main_thread_needs_no_timer(role):
         assert seen == [loop] * 5
     queue.close()
     functions.put(None)
-    loop.join(PATIENCE)
+    loop.join(WAIT)
     assert not loop.is_alive()
 
 
@@ -283,7 +283,7 @@ def test_one_function_is_posted_for_each_job_so_that_none_is_left_behind():
             ran.append(self)
 
     functions, ran, jobs = [], [], [Noted(), Noted(), Noted()]
-    queue = MainThreadQueue(stall_after=PATIENCE, post=functions.append)
+    queue = MainThreadQueue(stall_after=WAIT, post=functions.append)
     assert queue.submit(jobs, SimpleNamespace(flush_soon=lambda: None))
     for number, function in enumerate(functions, 1):
         function()
@@ -318,12 +318,12 @@ def test_notifications_and_callbacks_of_a_host_that_does_not_pump_wait_for_it():
         side.peer.notify("notifications/progress",
                          {"progressToken": asked["params"]["_meta"]["progressToken"], "progress": 1})
         side.peer.respond(asked["id"], {"content": []})
-        assert future.result(PATIENCE).content == []
+        assert future.result(WAIT).content == []
         side.ask(1, "stalled")
         assert "not pumped" in side.peer.receive()["error"]["message"], "so the others were overdue as well"
         assert seen == []
         while len(seen) < 3:
-            assert queue.wait(PATIENCE)
+            assert queue.wait(WAIT)
             queue.pump()
         assert sorted(seen) == ["done", "logged", "progress"] and seen.index("progress") < seen.index("done")
     queue.close()
@@ -338,13 +338,13 @@ def test_a_queue_outlives_the_connections_that_share_it():
             serving = server.connect(far)
             with AskedClient({}).open(near) as client:
                 assert client.call_tool("work", {"do": "w"}).content[0].text == "w"
-            assert serving.wait_closed(PATIENCE) and not host.queue.closed
+            assert serving.wait_closed(WAIT) and not host.queue.closed
 
 
 def pump(queue, jobs):
     """Run so many jobs, as they come."""
     while jobs > 0:
-        assert queue.wait(PATIENCE), "%d more were expected" % jobs
+        assert queue.wait(WAIT), "%d more were expected" % jobs
         jobs -= queue.pump()
     assert jobs == 0
 
@@ -355,7 +355,7 @@ def test_a_closed_queue_answers_with_an_error_what_waits_and_what_comes(role):
     queue = MainThreadQueue()
     with Side(role, handlers={"never": ran.append}, executor=queue) as side:
         side.ask(1, "never")
-        assert queue.wait(PATIENCE)  # a ping may be answered before the job is in the queue
+        assert queue.wait(WAIT)  # a ping may be answered before the job is in the queue
         queue.close()
         assert "has closed its MainThreadQueue" in side.peer.receive()["error"]["message"]
         side.ask(2, "never")
@@ -444,7 +444,7 @@ print("served", file=sys.stderr)
 
 
 def test_a_stdio_server_runs_its_handlers_on_the_main_thread_and_ends_with_its_client():
-    limits = Limits(shutdown_grace=PATIENCE)
+    limits = Limits(shutdown_grace=WAIT)
     child = StdioChild([sys.executable, "-c", PUMPED], env={"PYTHONPATH": str(ROOT)}, limits=limits)
     with connect(child, era="legacy") as client:  # so that the server may ask back
         assert client.call_tool("where").content[0].text == "MainThread"
@@ -461,7 +461,7 @@ def test_a_stdio_server_whose_main_thread_is_stuck_ends_with_its_client():
     child.stdin.write((opening + '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stuck"}}\n').encode())
     child.stdin.flush()
     assert child.stderr.readline() == b"stuck\n"
-    _, errors = child.communicate(timeout=PATIENCE)  # closes stdin
+    _, errors = child.communicate(timeout=WAIT)  # closes stdin
     assert child.returncode == 0 and errors == b""
 
 

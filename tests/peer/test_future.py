@@ -9,7 +9,7 @@ from mcp_ref.errors import ConnectionLost, PeerError, PeerProtocolError
 from mcp_ref.limits import Limits
 from mcp_ref.peer.executors import Workers
 from mcp_ref.peer.future import RequestFuture
-from tests.support.scripted import PATIENCE
+from tests.support.patience import WAIT
 from tests.support.sides import ROLES, Both, Gate, Side, eventually, in_thread
 
 in_both_roles = pytest.mark.parametrize("role", ROLES)
@@ -31,16 +31,16 @@ def test_a_future_is_an_ordinary_one(role):
         asked = [side.peer.receive()["id"] for _ in futures]
         for id in reversed(asked):
             side.peer.respond(id, {"_meta": {"n": id}})
-        assert [f.result(PATIENCE)["_meta"]["n"] for f in futures] == asked
-        done, waiting = concurrent.futures.wait(futures, PATIENCE)
+        assert [f.result(WAIT)["_meta"]["n"] for f in futures] == asked
+        done, waiting = concurrent.futures.wait(futures, WAIT)
         assert len(done) == 5 and not waiting
-        assert set(concurrent.futures.as_completed(futures, PATIENCE)) == set(futures)
+        assert set(concurrent.futures.as_completed(futures, WAIT)) == set(futures)
 
 
 def test_a_client_makes_messages_of_results():
     with Both({"w": lambda ctx: "w"}) as both:
         futures = [both.submit("w") for _ in range(200)]
-        assert {f.result(PATIENCE).content[0].text for f in futures} == {"w"}
+        assert {f.result(WAIT).content[0].text for f in futures} == {"w"}
 
 
 @in_both_roles
@@ -52,11 +52,11 @@ def test_each_failure_is_an_exception_of_its_own(role):
         side.peer.send({"jsonrpc": "2.0", "id": ids[0], "error": {"code": -9, "message": "no"}})
         side.peer.respond(ids[2], {})
         with pytest.raises(PeerError, match="no"):
-            refused.result(PATIENCE)
-        assert isinstance(unreadable.exception(PATIENCE), KeyError)
+            refused.result(WAIT)
+        assert isinstance(unreadable.exception(WAIT), KeyError)
         side.peer.close()
         with pytest.raises(ConnectionLost, match="closed"):
-            lost.result(PATIENCE)
+            lost.result(WAIT)
         with pytest.raises(ConnectionLost):
             future_of(side)
 
@@ -66,7 +66,7 @@ def test_an_answer_that_does_not_fit_is_the_peers_fault():
         future = side.client.submit_tool("x")
         side.peer.respond(side.peer.receive()["id"], {"content": "text"})
         with pytest.raises(PeerProtocolError, match="content"):
-            future.result(PATIENCE)
+            future.result(WAIT)
 
 
 def test_a_future_belongs_to_the_thread_pool_of_nobody():
@@ -88,11 +88,11 @@ def test_a_future_that_is_sent_as_the_connection_ends_leaves_no_timer(monkeypatc
         def ends(*message):
             send(*message)
             side.connection.close()
-            assert side.connection.wait_closed(PATIENCE)
+            assert side.connection.wait_closed(WAIT)
 
         monkeypatch.setattr(side.connection.outbox, "send", ends)
         with pytest.raises(ConnectionLost):
-            future_of(side).result(PATIENCE)
+            future_of(side).result(WAIT)
     eventually(lambda: "mcp-ref:timer:memory" not in [thread.name for thread in threading.enumerate()])
 
 
@@ -103,7 +103,7 @@ def test_cancel_cancels_on_the_wire_once(role):
     with Side(role) as side:
         future = future_of(side)
         id = side.peer.receive()["id"]
-        waiting = in_thread(future.result, PATIENCE)
+        waiting = in_thread(future.result, WAIT)
         assert future.cancel() and future.cancel() and future.cancelled() and future.done()
         told = side.peer.receive()
         assert told["method"] == "notifications/cancelled" and told["params"]["requestId"] == id
@@ -120,7 +120,7 @@ def test_cancel_comes_too_late_after_the_answer(role):
     with Side(role) as side:
         future = future_of(side)
         side.peer.respond(side.peer.receive()["id"], {})
-        assert future.result(PATIENCE) == {}
+        assert future.result(WAIT) == {}
         assert not future.cancel() and not future.cancelled()
         side.silent()
 
@@ -135,14 +135,14 @@ def test_cancel_reaches_the_handler_of_the_other_side():
 
     def long(ctx):
         started.open()
-        assert ctx.cancelled.wait(PATIENCE)
+        assert ctx.cancelled.wait(WAIT)
         heard.set()
         ctx.check()
 
     with Gate() as started, Both({"long": long}) as both:
         future = both.submit("long")
         started.hold()
-        assert future.cancel() and heard.wait(PATIENCE)
+        assert future.cancel() and heard.wait(WAIT)
         eventually(lambda: not len(both.server_side.inflight))
 
 
@@ -153,16 +153,16 @@ def test_an_answer_and_a_cancellation_at_once_have_one_winner():
         for number in range(60):
             future = both.submit("w")
             if number % 3 == 0:  # the answer is here before; else it may come at any moment
-                assert future.result(PATIENCE).content[0].text == "w"
+                assert future.result(WAIT).content[0].text == "w"
             elif number % 3 == 1:
                 both.client.ping()
             cancelled = future.cancel()
             assert cancelled == future.cancelled() and future.done() >= cancelled
             if cancelled:
                 with pytest.raises(concurrent.futures.CancelledError):
-                    future.result(PATIENCE)
+                    future.result(WAIT)
             else:
-                assert future.result(PATIENCE).content[0].text == "w"
+                assert future.result(WAIT).content[0].text == "w"
             won[cancelled] += 1
         assert won[False] >= 20, "an answer that was here first has won"
         both.client.ping()
@@ -194,7 +194,7 @@ def test_callbacks_run_off_the_reader_and_may_use_the_connection(role):
         side.peer.respond(asked["id"], {})
         eventually(lambda: len(seen) == 5)
         assert seen == [(what, "worker") for what in ["progress"] * 3 + ["done", "done too"]]
-    answering.join(PATIENCE)
+    answering.join(WAIT)
 
 
 def answer_pings(side):
@@ -223,7 +223,7 @@ def test_progress_callbacks_come_one_at_a_time_in_order_however_slow():
         for value in range(20):
             side.peer.notify("notifications/progress", {"progressToken": token, "progress": value})
         side.peer.respond(asked["id"], {})
-        assert future.result(PATIENCE) == {}
+        assert future.result(WAIT) == {}
         gate.entered()
         gate.open()
         eventually(lambda: len(seen) == 21)
@@ -246,7 +246,7 @@ def test_a_callback_that_raises_harms_nobody(error, caplog):
             token = asked["params"]["_meta"]["progressToken"]
             side.peer.notify("notifications/progress", {"progressToken": token, "progress": 1})
             side.peer.respond(asked["id"], {})
-            assert future.result(PATIENCE) == {}
+            assert future.result(WAIT) == {}
             eventually(lambda: ran[-1:] == [future])
         said = [record.getMessage() for record in caplog.records if record.exc_info]
         for kind in ("progress", "done"):
@@ -259,7 +259,7 @@ def test_a_callback_added_afterwards_runs_at_once_in_this_thread():
     with Side("client") as side:
         future = future_of(side)
         side.peer.respond(side.peer.receive()["id"], {})
-        future.result(PATIENCE)
+        future.result(WAIT)
         future.add_done_callback(lambda f: seen.append(threading.current_thread()))
         assert seen == [threading.current_thread()]
 
@@ -271,7 +271,7 @@ def test_a_cancelled_future_calls_back_too(role):
         future = future_of(side)
         future.add_done_callback(lambda f: called.set() if f.cancelled() else None)
         future.cancel()
-        assert called.wait(PATIENCE)
+        assert called.wait(WAIT)
 
 
 @pytest.mark.race
@@ -287,7 +287,7 @@ def test_the_end_of_the_connection_calls_back_for_every_future(role, end):
         else:
             side.connection.close()
         for _ in range(50):
-            assert called.acquire(timeout=PATIENCE)
+            assert called.acquire(timeout=WAIT)
 
 
 @pytest.mark.race
@@ -308,11 +308,11 @@ def test_a_callback_that_comes_as_the_workers_are_gone_still_runs(monkeypatch):
         canceller = in_thread(future.cancel)
         gate.entered()
         side.connection.close()
-        assert side.connection.wait_closed(PATIENCE)
+        assert side.connection.wait_closed(WAIT)
         assert isinstance(side.connection.executor, Workers)
         gate.open()
         canceller.get()
-        assert called.wait(PATIENCE)
+        assert called.wait(WAIT)
 
 
 def test_asyncio_can_await_and_cancel_a_future():
@@ -320,19 +320,19 @@ def test_asyncio_can_await_and_cancel_a_future():
 
     def long(ctx):
         started.open()
-        assert ctx.cancelled.wait(PATIENCE)
+        assert ctx.cancelled.wait(WAIT)
         heard.set()
 
     async def main(both):
         futures = [asyncio.wrap_future(both.submit("w")) for _ in range(5)]
-        results = await asyncio.wait_for(asyncio.gather(*futures), PATIENCE)
+        results = await asyncio.wait_for(asyncio.gather(*futures), WAIT)
         given_up = asyncio.wrap_future(both.submit("long"))
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(given_up, 0.01)
         lost = asyncio.wrap_future(both.submit("long"))
         both.client.close()
         with pytest.raises(ConnectionLost):
-            await asyncio.wait_for(lost, PATIENCE)
+            await asyncio.wait_for(lost, WAIT)
         return [result.content[0].text for result in results]
 
     with Gate() as started, Both({"w": lambda ctx: "w", "long": long}, limits=Limits(drain=0.01)) as both:
@@ -341,4 +341,4 @@ def test_asyncio_can_await_and_cancel_a_future():
             assert loop.run_until_complete(main(both)) == ["w"] * 5
         finally:
             loop.close()
-        assert heard.wait(PATIENCE)
+        assert heard.wait(WAIT)

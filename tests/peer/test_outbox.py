@@ -7,6 +7,7 @@ import pytest
 from mcp_ref.errors import ConnectionLost
 from mcp_ref.peer.outbox import CHUNK, Outbox
 from mcp_ref.transports.base import Transport
+from tests.support.patience import WAIT
 
 
 class Gate(Transport):
@@ -25,7 +26,7 @@ class Gate(Transport):
 
     def write(self, messages):
         self.entered.release()
-        assert self.opened.wait(10)
+        assert self.opened.wait(WAIT)
         if self.broken:
             raise ConnectionLost("broken")
         self.threads.append(threading.current_thread())
@@ -77,12 +78,12 @@ def test_what_others_put_during_a_write_is_taken_along(gate, outbox):
     outbox.put(b"first")
     writer = threading.Thread(target=outbox.flush)
     writer.start()
-    assert gate.entered.acquire(timeout=10)
+    assert gate.entered.acquire(timeout=WAIT)
     outbox.put(b"second")
     outbox.flush()  # returns at once: somebody is writing
     outbox.put(b"third")
     gate.opened.set()
-    writer.join(10)
+    writer.join(WAIT)
     assert gate.messages == [b"first", b"second", b"third"]
     assert set(gate.threads) == {writer}
 
@@ -90,10 +91,10 @@ def test_what_others_put_during_a_write_is_taken_along(gate, outbox):
 def test_a_thread_that_may_not_wait_leaves_the_writing_to_another(gate, outbox):
     gate.opened.clear()
     outbox.send(b"x")  # would hang here otherwise
-    assert gate.entered.acquire(timeout=10)
+    assert gate.entered.acquire(timeout=WAIT)
     gate.opened.set()
     outbox.send(b"y")
-    assert gate.entered.acquire(timeout=10)
+    assert gate.entered.acquire(timeout=WAIT)
     outbox.close()
     assert gate.messages == [b"x", b"y"]
     assert threading.current_thread() not in gate.threads
@@ -135,8 +136,8 @@ def test_a_full_outbox_makes_senders_wait_until_there_is_room(gate, outbox):
     assert not done.wait(0.05)
     outbox.put(b"z", wait=False)  # the reader never waits
     outbox.flush()
-    assert done.wait(10)
-    thread.join(10)
+    assert done.wait(WAIT)
+    thread.join(WAIT)
     outbox.flush()
     assert gate.messages == [b"x" * 1001, b"z", b"y"]
 
@@ -146,7 +147,7 @@ def test_closing_frees_senders_and_drops_the_rest(gate, outbox):
     thread = threading.Thread(target=outbox.put, args=(b"y",))
     thread.start()
     outbox.close()
-    thread.join(10)
+    thread.join(WAIT)
     assert not thread.is_alive()
     outbox.put(b"z")
     outbox.flush()
@@ -181,7 +182,7 @@ def test_many_senders_lose_nothing_and_keep_their_own_order(gate):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(WAIT)
     outbox.flush()
     outbox.close()
     for name in range(6):

@@ -11,6 +11,7 @@ from mcp_ref.errors import Busy, ConnectionLost, PeerError, RequestCancelled
 from mcp_ref.jsonrpc import Error, Result
 from mcp_ref.limits import Limits
 from mcp_ref.peer.request_table import Progress, RequestTable
+from tests.support.patience import WAIT
 
 
 @pytest.fixture
@@ -179,12 +180,12 @@ def test_many_threads_get_their_own_answers():
         for _ in range(50):
             pending = add(table)
             requests.put(pending.id)
-            if pending.answer(pending.next(10)) != {"for": pending.id}:
+            if pending.answer(pending.next(WAIT)) != {"for": pending.id}:
                 wrong.append(pending.id)
 
     def answerer():
         for _ in range(400):
-            id = requests.get(timeout=10)
+            id = requests.get(timeout=WAIT)
             table.resolve(Result(id, {"for": id}))
 
     requests = queue.SimpleQueue()
@@ -192,5 +193,5 @@ def test_many_threads_get_their_own_answers():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(WAIT)
     assert not wrong and len(table) == 0

@@ -20,7 +20,8 @@ from mcp_ref.transports.base import Transport
 from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair
 from tests.support.faults import Wrapper
-from tests.support.scripted import PATIENCE, ScriptedPeer
+from tests.support.patience import WAIT
+from tests.support.scripted import ScriptedPeer
 from tests.support.sides import (
     HANDSHAKE, ROLES, AskedClient, Both, Gate, Side, eventually, in_thread, said, working_server,
 )
@@ -41,7 +42,7 @@ def test_closing_again_does_nothing(role):
     with Side(role) as side:
         for _ in range(3):
             side.connection.close()
-        assert side.connection.wait_closed(PATIENCE) and side.connection.closed
+        assert side.connection.wait_closed(WAIT) and side.connection.closed
         side.connection.close()
         assert side.peer.ended()
 
@@ -57,7 +58,7 @@ def test_a_client_may_be_closed_before_it_is_open_and_opened_after_that():
     with client.open(near):
         assert client.call_tool("work", {"do": "w"}).content[0].text == "w"
     client.close()
-    assert serving.wait_closed(PATIENCE)
+    assert serving.wait_closed(WAIT)
     with pytest.raises(ConnectionLost, match="closed by this side"):
         client.ping()
 
@@ -67,7 +68,7 @@ def test_a_connection_may_be_closed_before_it_has_started():
     connection = working_server({}).connection(near)
     connection.close()
     connection.start()
-    assert connection.wait_closed(PATIENCE)
+    assert connection.wait_closed(WAIT)
     assert far.read() is None
 
 
@@ -78,13 +79,13 @@ def test_many_threads_may_close_at_once(role):
         start = threading.Barrier(8)
 
         def close():
-            start.wait(PATIENCE)
+            start.wait(WAIT)
             (side.client or side.connection).close()
 
         closers = [in_thread(close) for _ in range(8)]
         for closer in closers:
             closer.get()
-        assert side.connection.wait_closed(PATIENCE)
+        assert side.connection.wait_closed(WAIT)
 
 
 @pytest.mark.race
@@ -101,7 +102,7 @@ def test_closing_frees_callers_and_futures_with_the_reason(role):
                 caller.get()
         for future in futures:
             with pytest.raises(ConnectionLost, match="closed by this side"):
-                future.result(PATIENCE)
+                future.result(WAIT)
         with pytest.raises(ConnectionLost):
             side.connection.request("ping")
         side.connection.notify("notifications/progress", {"progressToken": 1, "progress": 1})  # goes nowhere
@@ -132,15 +133,15 @@ def test_a_handler_may_close_its_own_connection_and_does_not_wait_for_itself(rol
     def closes(ctx):
         owner = side.client or ctx.connection
         owner.close()
-        ctx.connection.wait_closed(PATIENCE)
+        ctx.connection.wait_closed(WAIT)
         closed.set()
 
-    with Side(role, handlers={"closes": closes}, executor=queue, limits=Limits(shutdown_grace=PATIENCE)) as side:
+    with Side(role, handlers={"closes": closes}, executor=queue, limits=Limits(shutdown_grace=2 * WAIT)) as side:
         side.ask(1, "closes")
         if executor is MainThreadQueue:
-            assert queue.wait(PATIENCE) and queue.pump() == 1
-        assert closed.wait(5), "it waited for itself"
-        assert side.connection.wait_closed(PATIENCE) and side.peer.ended()
+            assert queue.wait(WAIT) and queue.pump() == 1
+        assert closed.wait(WAIT), "it waited for itself"
+        assert side.connection.wait_closed(WAIT) and side.peer.ended()
     if executor is MainThreadQueue:
         queue.close()
 
@@ -155,7 +156,7 @@ def test_callbacks_may_close_the_client(executor):
         closed.release()
 
     for trigger in ("notification", "done", "progress"):
-        options = {"limits": Limits(shutdown_grace=PATIENCE), "executor": executor() if executor else None}
+        options = {"limits": Limits(shutdown_grace=2 * WAIT), "executor": executor() if executor else None}
         with Side("client", on_notification=close, **options) as side:
             future = side.client.submit_tool("x", progress=close if trigger == "progress" else None)
             asked = side.peer.receive()
@@ -167,8 +168,8 @@ def test_callbacks_may_close_the_client(executor):
             else:
                 token = asked["params"]["_meta"]["progressToken"]
                 side.peer.notify("notifications/progress", {"progressToken": token, "progress": 1})
-            assert closed.acquire(timeout=5), trigger
-            assert side.connection.wait_closed(PATIENCE)
+            assert closed.acquire(timeout=WAIT), trigger
+            assert side.connection.wait_closed(WAIT)
 
 
 @in_both_roles
@@ -180,7 +181,7 @@ def test_leaving_with_an_exception_closes_and_does_not_hide_it(role):
     serving = working_server({}).connect(far)
     with pytest.raises(Mine), AskedClient({}).open(near):
         raise Mine
-    assert serving.wait_closed(PATIENCE)
+    assert serving.wait_closed(WAIT)
 
 
 # --- The peer leaves --------------------------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_the_end_of_the_stream_frees_everybody(role):
 
     def waits(ctx):
         waiting.open()
-        if ctx.cancelled.wait(PATIENCE):
+        if ctx.cancelled.wait(WAIT):
             freed["waits"] = ctx.incoming.reason
 
     with Gate() as asking, Gate() as waiting, Side(role, handlers={"asks": asks, "waits": waits}, limits=QUICK) as side:
@@ -212,8 +213,8 @@ def test_the_end_of_the_stream_frees_everybody(role):
         for _ in range(3):
             assert side.peer.receive()["method"] == "ping"
         side.peer.transport.close()
-        assert side.connection.wait_closed(PATIENCE)
-        for get in (caller.get, lambda: future.result(PATIENCE)):
+        assert side.connection.wait_closed(WAIT)
+        for get in (caller.get, lambda: future.result(WAIT)):
             with pytest.raises(ConnectionLost, match="the peer closed the connection"):
                 get()
         assert "the peer closed the connection" in freed["asks"] and freed["waits"] == "the connection ended"
@@ -232,7 +233,7 @@ class Pipes(Transport):
 
     def read(self):
         if self.deaf.is_set():
-            assert self.hears_again.wait(PATIENCE)
+            assert self.hears_again.wait(WAIT)
         lines = []
         while not lines:
             data = os.read(self._reading, 65536)
@@ -276,7 +277,7 @@ class HalfOpen:
 
     def __exit__(self, *exception):
         self.peer.close()
-        assert self.connection.wait_closed(PATIENCE)
+        assert self.connection.wait_closed(WAIT)
 
 
 @pytest.mark.race
@@ -287,7 +288,7 @@ def test_at_the_end_of_the_input_quick_answers_are_delivered_and_stuck_handlers_
     def stuck(ctx):
         begun.open()
         events.append("stuck")
-        if ctx.cancelled.wait(PATIENCE):
+        if ctx.cancelled.wait(WAIT):
             events.append("cancelled")
         return "nobody wants it"
 
@@ -311,7 +312,7 @@ def test_at_the_end_of_the_input_quick_answers_are_delivered_and_stuck_handlers_
         half.end_of_input()
         gate.open()
         assert {said(half.peer.receive()) for _ in range(2)} == {"soon", "now"}
-        assert half.connection.wait_closed(PATIENCE)
+        assert half.connection.wait_closed(WAIT)
         eventually(lambda: events == ["stuck", "cancelled"])
         with pytest.raises(ConnectionLost):
             half.peer.receive()
@@ -321,7 +322,7 @@ def test_at_the_end_of_the_input_quick_answers_are_delivered_and_stuck_handlers_
 def test_handlers_that_end_one_by_one_after_the_end_of_the_input_all_get_their_time(monkeypatch):
     gates = [Gate() for _ in range(5)]
     handlers = {str(n): gate.hold for n, gate in enumerate(gates)}
-    with HalfOpen(handlers, Limits(drain=PATIENCE, shutdown_grace=PATIENCE)) as half:
+    with HalfOpen(handlers, Limits(drain=WAIT, shutdown_grace=WAIT)) as half:
         inflight, opened = half.connection.inflight, iter(gates)
 
         def one_ends(timeout):
@@ -339,12 +340,12 @@ def test_handlers_that_end_one_by_one_after_the_end_of_the_input_all_get_their_t
         monkeypatch.setattr(inflight, "wait_empty", one_ends)
         half.end_of_input()
         assert [half.peer.receive()["id"] for _ in range(5)] == [0, 1, 2, 3, 4]
-        assert half.connection.wait_closed(PATIENCE)
+        assert half.connection.wait_closed(WAIT)
 
 
 @pytest.mark.race
 def test_the_last_answer_is_delivered_though_another_thread_is_writing_as_the_end_comes(monkeypatch):
-    with Gate() as gate, HalfOpen({"w": lambda ctx: "w"}, Limits(drain=PATIENCE, shutdown_grace=PATIENCE)) as half:
+    with Gate() as gate, HalfOpen({"w": lambda ctx: "w"}, Limits(drain=WAIT, shutdown_grace=WAIT)) as half:
         write = half.connection.transport.write
 
         def slowly(messages):
@@ -360,7 +361,7 @@ def test_the_last_answer_is_delivered_though_another_thread_is_writing_as_the_en
         assert not half.connection.wait_closed(0.03), "it waits for the writing"
         gate.open()
         assert [half.peer.receive()["id"] for _ in range(2)] == [1, 2]
-        assert half.connection.wait_closed(PATIENCE)
+        assert half.connection.wait_closed(WAIT)
 
 
 @pytest.mark.race
@@ -384,7 +385,7 @@ def test_a_handler_that_never_ends_delays_the_end_only_by_the_grace():
         gate.entered()
         start = time.monotonic()
         side.peer.transport.close()
-        assert side.connection.wait_closed(PATIENCE)
+        assert side.connection.wait_closed(WAIT)
         assert time.monotonic() - start < 5 and len(side.connection.inflight) == 1
         gate.open()
         eventually(lambda: not len(side.connection.inflight))
@@ -408,7 +409,7 @@ def test_the_role_hears_of_the_end_once_with_its_reason(role):
     else:
         connection.close()
         expected = "the connection was closed by this side"
-    assert connection.wait_closed(PATIENCE)
+    assert connection.wait_closed(WAIT)
     eventually(lambda: heard == [expected])
 
 
@@ -419,7 +420,7 @@ def test_a_peer_that_leaves_while_we_write_ends_the_connection(role):
         for id in range(4):
             side.ask(id, "big")
         side.peer.transport.close()
-        assert side.connection.wait_closed(PATIENCE)
+        assert side.connection.wait_closed(WAIT)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -438,7 +439,7 @@ def test_a_transport_that_breaks_its_promises_costs_the_connection_and_nobody_ha
     far.write([b"bomb"])
     with pytest.raises(ConnectionLost):
         waiting.get()
-    assert connection.wait_closed(PATIENCE)
+    assert connection.wait_closed(WAIT)
 
 
 @pytest.mark.race
@@ -446,7 +447,7 @@ def test_no_thread_is_left_after_many_connections():
     before = library_threads()
     for _ in range(30):
         with Both({"w": lambda ctx: "w"}) as both:
-            assert both.submit("w").result(PATIENCE).content[0].text == "w"
+            assert both.submit("w").result(WAIT).content[0].text == "w"
             assert both.work("w") == "w"
     eventually(lambda: library_threads() == before)
 
@@ -552,7 +553,7 @@ def test_a_server_process_ends_with_its_client_though_a_handler_is_stuck():
     for tool, child in children.items():
         assert child.stderr.readline() == b"begun\n"
         answered[tool] = up_to_quick(child.stdout)
-        ended[tool] = in_thread(child.communicate, timeout=PATIENCE)  # closes its input
+        ended[tool] = in_thread(child.communicate, timeout=WAIT)  # closes its input
     for tool, child in children.items():
         output, errors = ended[tool].get()
         output = answered[tool] + output
@@ -566,8 +567,8 @@ def test_a_server_process_ends_with_its_client_though_a_handler_is_stuck():
 def test_a_server_process_that_is_told_everything_at_once_answers_everything_before_it_ends(requests):
     """printf '...' | server: the input is at its end before the first answer is out."""
     data = OPENING + b"".join(calling(id, "quick") for id in range(1, requests + 1))
-    code = CHILD.replace("drain=0.05", "drain=5")
+    code = CHILD.replace("drain=0.05", "drain=%g" % WAIT)
     done = subprocess.run([sys.executable, "-c", code], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          cwd=str(ROOT), timeout=PATIENCE)
+                          cwd=str(ROOT), timeout=WAIT)
     assert done.returncode == 0 and len(done.stdout.splitlines()) == requests + 1
     assert done.stderr == b"at exit\n"

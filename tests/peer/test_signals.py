@@ -20,10 +20,10 @@ import pytest
 from mcp_ref.server.serving import process
 from mcp_ref.server.serving.process import Termination
 from tests.support.children import heed_interrupts, interrupt
+from tests.support.patience import WAIT
 from tests.support.sides import eventually, in_thread
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SECONDS = 20
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 APP = """
@@ -112,7 +112,7 @@ ALL = ["with", "finally", "atexit"]
 class Program:
     """One that serves, as a child; ``lines``: what it has said so far."""
 
-    def __init__(self, folder, serve=None, *options, grace=30.0, executor="", before="", stdin=subprocess.PIPE):
+    def __init__(self, folder, serve=None, *options, grace=WAIT, executor="", before="", stdin=subprocess.PIPE):
         file = folder / "app.py"
         file.write_text(APP + ("" if serve is None else RUNS.replace("SERVE", serve).replace("BEFORE", before)))
         words = [sys.executable, str(file)] if serve else [sys.executable, "-m", "mcp_ref", "run", str(file), *options]
@@ -128,7 +128,7 @@ class Program:
         if serve != STDIO and options or serve == HTTP:
             self.address = self.until("ing on ").split()[2].rstrip(";")
         if self.address.startswith("tcp"):
-            self._socket = socket.create_connection(("127.0.0.1", int(self.address.rpartition(":")[2])), SECONDS)
+            self._socket = socket.create_connection(("127.0.0.1", int(self.address.rpartition(":")[2])), WAIT)
             self._in, self._out = self._socket.makefile("rb"), self._socket.makefile("wb")
         elif not self.address:
             self._in, self._out = self.process.stdout, self.process.stdin
@@ -159,12 +159,12 @@ class Program:
         """Begin a call; what gives its answer, or None where none came."""
         if self.address.startswith("http"):
             outcome = in_thread(self.post, name)
-            return lambda: outcome.get(SECONDS)
+            return lambda: outcome.get(WAIT)
         self.say("tools/call", {"name": name})
         return lambda: json.loads(self._in.readline() or b"null")
 
     def post(self, name):
-        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=SECONDS)
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=WAIT)
         try:
             body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name}})
             connection.request("POST", "/mcp", body, {
@@ -201,7 +201,7 @@ class Program:
     def over(self):
         """Wait for its end; the exit code."""
         self.lines += [line.decode().rstrip("\n") for line in self.process.stderr]
-        return self.process.wait(SECONDS)
+        return self.process.wait(WAIT)
 
     def said(self, *words):
         return [line for line in self.lines if line.split(";")[0] in words]
@@ -265,7 +265,7 @@ if __name__ == "__main__":
     HttpServer.open = opened
     %s
 """ % (moment == "before", serve.strip().replace("\n", "\n    ")))
-    done = subprocess.run([sys.executable, str(program)], env=dict(os.environ, PYTHONPATH=str(ROOT)), timeout=SECONDS,
+    done = subprocess.run([sys.executable, str(program)], env=dict(os.environ, PYTHONPATH=str(ROOT)), timeout=WAIT,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 0 and b"still here" in done.stderr, done
 
@@ -430,7 +430,7 @@ def test_the_signal_is_heard_once_and_then_no_more():
     acted = []
     with Termination(lambda: acted.append(threading.current_thread().name)) as termination:
         os.kill(os.getpid(), signal.SIGTERM)
-        assert termination.acted.wait(SECONDS) and termination.received.is_set()
+        assert termination.acted.wait(WAIT) and termination.received.is_set()
     assert acted == ["mcp-ref:ending"] and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert signal.set_wakeup_fd(-1) == -1 and process.HEARING == []
 
@@ -442,7 +442,7 @@ def test_where_another_has_the_wakeup_descriptor_the_signal_is_heard_all_the_sam
     try:
         with Termination(lambda: None) as termination:
             os.kill(os.getpid(), signal.SIGTERM)
-            assert termination.acted.wait(SECONDS)
+            assert termination.acted.wait(WAIT)
         assert ends[1].recv(9) == bytes([signal.SIGTERM])
     finally:
         assert signal.set_wakeup_fd(-1) == ends[0].fileno()
@@ -454,7 +454,7 @@ def test_where_it_is_taken_away_later_the_signal_is_heard_all_the_same():
     with Termination(lambda: None) as termination:
         signal.set_wakeup_fd(-1)  # as an event loop does that ends
         os.kill(os.getpid(), signal.SIGTERM)
-        assert termination.acted.wait(SECONDS)
+        assert termination.acted.wait(WAIT)
 
 
 def test_a_person_at_a_terminal_is_told_what_it_waits_for(tmp_path):
@@ -470,7 +470,7 @@ def test_a_person_at_a_terminal_is_told_what_it_waits_for(tmp_path):
             line = process.stderr.readline().decode()
             assert line.startswith("by hand waits for a client: ") and "Ctrl-C ends it" in line
             interrupt(process)
-            out, err = process.communicate(timeout=SECONDS)
+            out, err = process.communicate(timeout=WAIT)
             assert (process.returncode, out, err) == (130, b"", b"")
         finally:
             process.kill()

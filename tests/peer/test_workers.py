@@ -10,6 +10,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.peer.executors import Inline, Job, Workers
 from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.threads import Wait, count_waiting, start_thread
+from tests.support.patience import WAIT
 from tests.support.sides import Gate, eventually
 
 
@@ -56,17 +57,17 @@ def test_quick_jobs_run_in_order_on_one_thread(workers, outbox):
     ran, done = [], threading.Event()
     jobs = [Note(lambda n=n: ran.append((n, threading.get_ident()))) for n in range(100)] + [Note(done.set)]
     workers.submit(jobs, outbox)
-    assert done.wait(10)
+    assert done.wait(WAIT)
     assert [n for n, _ in ran] == list(range(100)) and len({ident for _, ident in ran}) == 1
 
 
 @pytest.mark.parametrize("order", [("slow", "quick"), ("quick", "slow")])
 def test_a_blocked_handler_delays_nobody(workers, outbox, order):
     gate, quick_done = threading.Event(), threading.Event()
-    jobs = {"slow": Note(lambda: gate.wait(10)), "quick": Note(quick_done.set)}
+    jobs = {"slow": Note(lambda: gate.wait(WAIT)), "quick": Note(quick_done.set)}
     workers.submit([jobs[name] for name in order], outbox)
-    assert quick_done.wait(10)
-    assert outbox.flushed.acquire(timeout=10), "the quick answer is written while the slow handler runs"
+    assert quick_done.wait(WAIT)
+    assert outbox.flushed.acquire(timeout=WAIT), "the quick answer is written while the slow handler runs"
     gate.set()
 
 
@@ -75,15 +76,15 @@ def test_blocking_jobs_get_workers_up_to_the_bound(workers, outbox):
 
     def block():
         running.release()
-        gate.wait(10)
+        gate.wait(WAIT)
 
     last = threading.Event()
     workers.submit([Note(block) for _ in range(12)] + [Note(last.set)], outbox)
     for _ in range(8):
-        assert running.acquire(timeout=10)
+        assert running.acquire(timeout=WAIT)
     assert workers.counts()[0] == 8 and not last.is_set()
     gate.set()
-    assert last.wait(10)
+    assert last.wait(WAIT)
 
 
 def test_jobs_that_wait_for_a_peer_do_not_count(workers, outbox):
@@ -98,7 +99,7 @@ def test_jobs_that_wait_for_a_peer_do_not_count(workers, outbox):
         assert 30 <= threads <= 38 and queued == 0 and count_waiting() == 30
         quick = threading.Event()
         workers.submit([Note(quick.set)], outbox)
-        assert quick.wait(10)
+        assert quick.wait(WAIT)
     eventually(lambda: workers.counts()[:2] <= (8, 0) and workers._waiting == 0 and count_waiting() == 0)
 
 
@@ -129,7 +130,7 @@ def test_waits_that_begin_and_end_all_the_time_leave_the_right_count(workers, ou
     for _ in range(20):
         workers.submit([Note(wait) for _ in range(20)], outbox)
     for _ in range(400):
-        assert done.acquire(timeout=10)
+        assert done.acquire(timeout=WAIT)
     eventually(lambda: workers.counts()[1:] == (0, 0) and workers._waiting == 0 and count_waiting() == 0)
     assert workers.counts()[0] <= 8
 
@@ -165,7 +166,7 @@ def test_where_no_thread_is_left_the_others_do_the_work_later(outbox, monkeypatc
         workers.submit([Note(done.set)], outbox)
         assert workers.counts() == (1, 0, 1) and not done.is_set()
         gate.open()
-        assert done.wait(10)
+        assert done.wait(WAIT)
     workers.close()
 
 
@@ -174,7 +175,7 @@ def test_no_more_than_one_worker_wakes_for_quick_work(outbox):
     for _ in range(50):
         done = threading.Event()
         workers.submit([Note(done.set)], outbox)
-        assert done.wait(10)
+        assert done.wait(WAIT)
     assert workers.counts()[0] <= 2
     workers.close()
 
@@ -182,12 +183,12 @@ def test_no_more_than_one_worker_wakes_for_quick_work(outbox):
 def test_workers_end_on_close_and_take_no_more(workers, outbox):
     done, never = threading.Event(), []
     workers.submit([Note(done.set)], outbox)
-    assert done.wait(10)
+    assert done.wait(WAIT)
     workers.close()
     workers.submit([Note(lambda: never.append(1))], outbox)
     for thread in threading.enumerate():
         if thread.name.startswith("mcp-ref:"):
-            thread.join(10)
+            thread.join(WAIT)
             assert not thread.is_alive()
     assert never == []
 
@@ -211,9 +212,9 @@ def test_every_job_runs_once_whoever_submits_it(workers, outbox):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(WAIT)
     for _ in range(800):
-        assert done.acquire(timeout=10)
+        assert done.acquire(timeout=WAIT)
     assert len(ran) == len(set(ran)) == 800
 
 
@@ -222,7 +223,7 @@ def test_work_that_arrives_while_the_last_worker_goes_to_sleep_is_not_forgotten(
     for _ in range(300):
         done = threading.Event()
         workers.submit([Note(done.set)], outbox)
-        assert done.wait(10)
+        assert done.wait(WAIT)
 
 
 def test_inline_runs_on_the_caller_and_forbids_waiting(outbox):
@@ -236,8 +237,8 @@ def test_a_main_thread_queue_runs_where_it_is_pumped(outbox):
     queue, seen = MainThreadQueue(), []
     thread = threading.Thread(target=lambda: queue.submit([Note(lambda: seen.append(threading.get_ident()))], outbox))
     thread.start()
-    assert queue.wait(10)
-    thread.join(10)
+    assert queue.wait(WAIT)
+    thread.join(WAIT)
     assert seen == []
     assert queue.pump() == 1 and queue.pump() == 0
     assert seen == [threading.get_ident()]
@@ -264,7 +265,7 @@ def test_a_host_that_does_not_pump_gets_an_error_answered_for_it(outbox):
     queue, done = MainThreadQueue(stall_after=0.02), threading.Event()
     job = Note(done.set)
     queue.submit([job], outbox)
-    assert done.wait(10)
+    assert done.wait(WAIT)
     assert isinstance(job.abandoned, RpcError) and "not pumped its MainThreadQueue for 0.02" in job.abandoned.message
     assert queue.pump() == 0
     queue.close()

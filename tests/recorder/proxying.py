@@ -7,8 +7,7 @@ from typing import Any, Iterator, List, Optional
 from mcp_ref.recorder.proxy import RECORDED, Proxy
 from mcp_ref.recorder.telling import Teller
 from mcp_ref.wiretrace import Event
-
-PATIENCE = 10.0
+from tests.support.patience import WAIT
 
 
 class Upstream:
@@ -16,7 +15,7 @@ class Upstream:
 
     def __init__(self, context: Any = None) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.listener.settimeout(PATIENCE)
+        self.listener.settimeout(WAIT)
         self.context = context
         self.authority = "127.0.0.1:%d" % self.listener.getsockname()[1]
         self.taken: List[socket.socket] = []
@@ -29,7 +28,7 @@ class Upstream:
     def accept(self) -> socket.socket:
         """The next connection."""
         sock = self.listener.accept()[0]
-        sock.settimeout(PATIENCE)
+        sock.settimeout(WAIT)
         if self.context is not None:
             sock = self.context.wrap_socket(sock, server_side=True)
         self.taken.append(sock)
@@ -62,7 +61,7 @@ class Recorded:
     def wait(self, kind: str, count: int = 1) -> None:
         """Wait until so many events of a kind are recorded."""
         with self._seen:
-            assert self._seen.wait_for(lambda: len(self.of(kind)) >= count, PATIENCE), self.events
+            assert self._seen.wait_for(lambda: len(self.of(kind)) >= count, WAIT), self.events
 
     def of(self, kind: str, direction: Optional[str] = None) -> List[Event]:
         """The events of a kind, and of a party."""
@@ -70,14 +69,14 @@ class Recorded:
 
     def client(self) -> socket.socket:
         """A connection to the proxy."""
-        sock = socket.create_connection(("127.0.0.1", self.proxy.port), PATIENCE)
+        sock = socket.create_connection(("127.0.0.1", self.proxy.port), WAIT)
         self._clients.append(sock)
         return sock
 
     def close(self) -> None:
         """End it; everything is recorded then."""
         self.proxy.close()
-        self._thread.join(PATIENCE)
+        self._thread.join(WAIT)
         assert not self._thread.is_alive()
         for sock in self._clients:
             sock.close()

@@ -8,6 +8,7 @@ import pytest
 from mcp_ref.recorder.imported import Senders, _seconds, har, imported, messages
 from mcp_ref.wiretrace import TraceError, read, to_object
 from tests.recorder.shimming import SHIM
+from tests.support.patience import WAIT
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "_meta": {"progressToken": "t"}}}
 ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -191,10 +192,10 @@ def test_the_command_converts_into_a_new_file(tmp_path):
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes(b"".join(lines(REQUEST, ANSWER)))
     command = [*SHIM, "--convert", str(source), str(target)]
-    assert subprocess.run(command, stdin=subprocess.DEVNULL, timeout=20).returncode == 0
+    assert subprocess.run(command, stdin=subprocess.DEVNULL, timeout=WAIT).returncode == 0
     assert [event.direction for event in read(str(target))] == ["", "client", "server"]
     for words, complaint in ((command, "is there already"), ([*SHIM, "--convert", "/nowhere", "x"], "cannot read"),
                              ([*SHIM, "--convert", sys.executable, "x"], "neither a trace"),
                              ([*command, "--out", "x"], "leave out --out")):
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=20)
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=WAIT)
         assert done.returncode == 2 and complaint in done.stderr.decode()

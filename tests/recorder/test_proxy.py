@@ -22,6 +22,7 @@ from mcp_ref.server.serving.http_listener import HttpListener
 from mcp_ref.wiretrace import Trace
 from tests.recorder.proxying import Recorded, Upstream, exactly, proxied, receive, rest
 from tests.recorder.shimming import ROOT, SHIM, events
+from tests.support.patience import WAIT, patience
 
 CERTIFICATE = ROOT / "tests" / "data" / "tls" / "localhost.pem"
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -314,7 +315,7 @@ def test_a_slow_reader_makes_the_server_wait(monkeypatch):
         receive(server, b"\r\n\r\n")
         size = 64 * 1024 * 1024
         server.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
-        server.settimeout(1.0)
+        server.settimeout(patience(0.3))
         sent = 0
         with pytest.raises(socket.timeout):
             while sent < size:
@@ -580,7 +581,7 @@ def test_the_command_serves_until_it_is_ended_and_writes_its_trace(tmp_path):
         server = upstream.accept()
         receive(server, PING)
         running.send_signal(number)
-        assert running.wait(10) == code, running.stderr.read()
+        assert running.wait(WAIT) == code, running.stderr.read()
         running.stderr.close()
         client.close()
         upstream.close()
@@ -596,7 +597,7 @@ def test_the_command_serves_until_it_is_ended_and_writes_its_trace(tmp_path):
 ])
 def test_wrong_usage_says_what_to_write(tmp_path, words, complaint):
     done = subprocess.run([*SHIM, "--out", str(tmp_path / "t"), "--http", *words], stdin=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, timeout=20)
+                          stderr=subprocess.PIPE, timeout=WAIT)
     assert done.returncode in (2, 3) and complaint in done.stderr.decode(), sys.stderr.write(done.stderr.decode())
 
 
@@ -643,7 +644,8 @@ def test_nothing_is_left_of_connections_that_ended():
             exchange(recorded, upstream, post(PING), answer(PONG))
         for sock in upstream.taken:
             sock.close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + WAIT
         while recorded.proxy._relays:
             assert time.monotonic() < deadline
+            time.sleep(0.005)  # for a condition, bounded
     assert threading.active_count() <= before

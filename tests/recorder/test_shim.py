@@ -17,6 +17,7 @@ import mcp_ref
 from mcp_ref.recorder import backlog
 from mcp_ref.wiretrace import Trace, read
 from tests.recorder.shimming import ECHO, SHIM, events, notes, process, python, said, shim
+from tests.support.patience import WAIT
 
 SECRET = "sk-abcdefghijklmnopqrstuvwx"
 CAT = python("import os\nwhile True:\n    data = os.read(0, 65536)\n    if not data: break\n    os.write(1, data)")
@@ -37,10 +38,18 @@ def out(tmp_path):
     return tmp_path / "trace.jsonl"
 
 
-def finish(process, data=b"", seconds=20):
+def finish(process, data=b""):
     """Output, errors and exit code after this input."""
-    output, errors = process.communicate(data, timeout=seconds)
+    output, errors = process.communicate(data, timeout=WAIT)
     return output, errors, process.returncode
+
+
+def child_ended(out):
+    """Wait until the recording says that the child has ended."""
+    deadline = time.monotonic() + WAIT
+    while not (out.exists() and b'"exit"' in out.read_bytes()):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)  # for a condition, bounded
 
 
 @pytest.mark.parametrize("data", [
@@ -111,7 +120,7 @@ def test_signals_reach_the_child_which_decides_what_they_do(out, name):
     running = shim(out, python(WAITING % handler), start_new_session=True, preexec_fn=ready_for_signals)
     assert os.read(running.stdout.fileno(), 100) == b"up\n"
     running.send_signal(getattr(signal, name))
-    assert running.wait(10) == 9
+    assert running.wait(WAIT) == 9
     finish(running)
     assert process(events(out), "signal").more["signal"] == name[3:]
 
@@ -164,10 +173,11 @@ def test_a_killed_shim_ends_the_childs_input(out):
     running = shim(out, python("import os\nos.write(1, b'%d\\n' % os.getpid())\nos.read(0, 1)\nos.write(1, b'end')"))
     child = int(os.read(running.stdout.fileno(), 100))
     running.kill()
-    running.communicate(timeout=10)
-    deadline = time.monotonic() + 10
+    running.communicate(timeout=WAIT)
+    deadline = time.monotonic() + WAIT
     while alive(child):
         assert time.monotonic() < deadline, "the child is still there"
+        time.sleep(0.005)  # for a condition, bounded
 
 
 def alive(number):
@@ -197,7 +207,7 @@ def test_a_reader_that_closes_our_output_closes_the_childs(out):
     running = shim(out, python(endless + "except BrokenPipeError: os._exit(5)"))
     assert os.read(running.stdout.fileno(), 10)
     running.stdout.close()
-    assert running.wait(10) == 5
+    assert running.wait(WAIT) == 5
     running.stdin.close()
     running.stderr.close()
     found = events(out)
@@ -214,7 +224,7 @@ def test_a_child_that_closes_its_input_closes_ours(out):
     assert running.poll() is None
     running.stdin.close()
     running.terminate()
-    assert running.wait(10) == -signal.SIGTERM
+    assert running.wait(WAIT) == -signal.SIGTERM
     running.stdout.close()
     running.stderr.close()
     assert "the server has closed its standard input" in notes(events(out), "gap")[0]
@@ -222,8 +232,9 @@ def test_a_child_that_closes_its_input_closes_ours(out):
 
 def test_a_slow_reader_gets_everything_after_the_child_has_ended(out):
     running = shim(out, python("import os; os.write(1, b'x' * 60000); os.write(1, b'x' * 60000)"))
+    child_ended(out)
     with pytest.raises(subprocess.TimeoutExpired):
-        running.wait(1.5)  # the child has ended long since, and 56 KB do not fit into our pipe
+        running.wait(0.3)  # 56 KB do not fit into our pipe
     assert process(events(out), "exit").more["code"] == 0
     assert running.stdout.read() == b"x" * 120_000
     assert finish(running)[2] == 0
@@ -231,22 +242,20 @@ def test_a_slow_reader_gets_everything_after_the_child_has_ended(out):
 
 def test_a_signal_ends_the_shim_where_only_a_slow_reader_keeps_it(out):
     running = shim(out, python("import os; os.write(1, b'x' * 60000); os.write(1, b'x' * 60000)"))
-    deadline = time.monotonic() + 10
-    while not (out.exists() and b'"exit"' in out.read_bytes()):
-        assert time.monotonic() < deadline
+    child_ended(out)
     running.terminate()
-    assert running.wait(10) == -signal.SIGTERM
-    running.communicate(timeout=10)
+    assert running.wait(WAIT) == -signal.SIGTERM
+    running.communicate(timeout=WAIT)
 
 
 def test_another_process_that_holds_the_output_does_not_keep_the_shim(out):
-    holding = ("import os, subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3)'])\n"
+    holding = ("import os, subprocess, sys\n"  # the other process ends with the shim, which holds its input
+               "subprocess.Popen([sys.executable, '-c', 'import sys; sys.stdin.read()'])\n"
                "os.write(1, b'parent is done\\n')")
-    begin = time.monotonic()
     running = shim(out, python(holding))
     assert os.read(running.stdout.fileno(), 100) == b"parent is done\n"
-    assert running.wait(10) == 0 and time.monotonic() - begin < 2.9
-    running.communicate(timeout=10)
+    assert running.wait(WAIT) == 0
+    running.communicate(timeout=WAIT)
 
 
 def test_standard_error_passes_and_is_recorded_with_secrets_masked(out):
@@ -274,7 +283,7 @@ def test_a_trace_file_that_blocks_does_not_block_the_session(tmp_path):
             "teller = telling.Teller(JsonLinesSink(stream), 'test', shim.RECORDED)\n"
             "os._exit(shim.Shim(sys.argv[1:], teller).run())\n") % str(fifo)
     running = subprocess.Popen([*python(code), *CAT], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    output, _ = running.communicate(data, timeout=20)
+    output, _ = running.communicate(data, timeout=WAIT)
     assert output == data and running.returncode == 0
 
 
@@ -287,16 +296,16 @@ def test_what_was_dropped_is_counted_and_what_follows_is_recorded(monkeypatch):
 
         def take(at, what):
             taken.set()
-            gate.wait(10)
+            gate.wait(WAIT)
             seen.append(what)
 
         stream.put(take, 0, 100)
-        assert taken.wait(10)
+        assert taken.wait(WAIT)
         for number in range(1, 20):
             stream.put(take, number, 100)
         gate.set()
         waiting.put(lambda at, _: done.set())
-        assert done.wait(10)
+        assert done.wait(WAIT)
     assert waiting.close(10)
     assert seen == [0, 1, 2, 3, 4, 5, 1400] * 2
 
@@ -310,14 +319,14 @@ def test_a_full_disk_ends_the_trace_and_not_the_session():
             "code = shim.Shim(sys.argv[1:], teller).run()\nprint(teller.failure, file=sys.stderr)\nos._exit(code)\n")
     running = subprocess.Popen([*python(code), *CAT], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
-    output, errors = running.communicate(b"x\n", timeout=20)
+    output, errors = running.communicate(b"x\n", timeout=WAIT)
     assert (output, running.returncode) == (b"x\n", 0) and b"No space left" in errors
 
 
 def test_the_trace_has_a_name_that_is_told_and_files_are_not_overwritten(tmp_path):
     environment = dict(os.environ, PYTHONPATH=str(SHIM and mcp_ref.__path__[0].rpartition(os.sep)[0]))
     done = subprocess.run([*SHIM, "--", *CAT], input=b"{}\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          cwd=str(tmp_path), env=environment, timeout=20)
+                          cwd=str(tmp_path), env=environment, timeout=WAIT)
     (made,) = tmp_path.iterdir()
     assert done.returncode == 0 and done.stdout == b"{}\n" and made.name.startswith("mcp-trace-20")
     assert str(made) in done.stderr.decode() and made.stat().st_mode & 0o777 == 0o600
@@ -335,13 +344,16 @@ def test_a_program_that_is_not_there_is_told_and_no_file_is_made(out, monkeypatc
 
 def test_a_client_that_reads_no_standard_error_does_not_hold_the_shim(out):
     code = "import sys\nfor line in sys.stdin: print('{\"x\":\"%s\"}' % ('x' * 100), flush=True)"
-    for command, expected in ((code + "\nsys.exit(7)", 7), (code + "\nimport os; os.kill(os.getpid(), 15)", -15)):
-        running = shim("-", python(command))
+    started = [(shim("-", python(command)), expected) for command, expected in (
+        (code + "\nsys.exit(7)", 7), (code + "\nimport os; os.kill(os.getpid(), 15)", -15))]
+    for running, _ in started:
         running.stdin.write(b"{}\n" * 2000)
         running.stdin.close()
+    for running, _ in started:
         for _ in range(2000):
             assert running.stdout.readline()
-        assert running.wait(20) == expected
+    for running, expected in started:
+        assert running.wait(WAIT) == expected
         running.stdout.close()
         running.stderr.close()
 
@@ -384,6 +396,6 @@ def test_the_header_says_what_is_recorded(out):
 ])
 def test_wrong_usage_says_what_to_write(words, complaint):
     done = subprocess.run([*SHIM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=20)
+                          timeout=WAIT)
     assert done.returncode == 2 and complaint in done.stderr.decode(), sys.stderr.write(done.stderr.decode())
     assert b"the trace is in" not in done.stderr  # no file was made

@@ -37,8 +37,8 @@ def count(call: Call, arguments: Dict[str, Any]) -> Dict[str, Any]:
 
 def wait(call: Call, arguments: Dict[str, Any]) -> Dict[str, Any]:
     """Wait, unless the call is cancelled."""
-    heeded = threading.Event() if on("cancel-answered") else call.cancelled
-    heeded.wait(arguments.get("seconds", 0.5))
+    heeded, seconds = (threading.Event(), 0.5) if on("cancel-answered") else (call.cancelled, 0.2)
+    heeded.wait(arguments.get("seconds", seconds))
     return text("waited")
 
 
