@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.support.patience import WAIT
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"

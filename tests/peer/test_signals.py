@@ -318,7 +318,7 @@ def test_a_call_that_is_stuck_is_left_behind(way, number, tmp_path):
 
 @pytest.mark.parametrize("executor", ["inline", "queue"])
 def test_a_call_that_is_stuck_on_the_main_thread_ends_with_the_process(executor, tmp_path):
-    with Program(tmp_path, STDIO, executor=executor, grace=0.05) as program:
+    with Program(tmp_path, STDIO, executor=executor, grace=0.05, before="process._MARGIN = 0.0") as program:
         program.call("stuck")
         program.until("begun")
         program.tell(signal.SIGTERM)
