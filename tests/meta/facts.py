@@ -9,7 +9,7 @@ import gc
 import pathlib
 import re
 import subprocess
-from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Set, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Set, Tuple
 
 import pytest
 
@@ -17,7 +17,11 @@ from tests.support.outside import SPEC
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "mcp_ref"
+BLOCKS = ("body", "handlers", "orelse", "finalbody")
+"""The fields of a statement, a module or an ``except`` that have statements."""
 TOP_LEVEL = {"setup.cfg", "mcp_ref", "tests", "examples", "Makefile", "README.md"}
+
+freeze: Callable[[], None] = getattr(gc, "freeze", lambda: None)  # PyPy has none
 
 
 @functools.lru_cache(maxsize=None)
@@ -52,13 +56,14 @@ def text_of(path: pathlib.Path) -> str:
 def tree_of(path: pathlib.Path) -> ast.Module:
     """A Python file's syntax tree, read with the grammar of 3.8.
 
-    All trees together are a million objects, which the collector would go through again and again: it rests
-    meanwhile. `tests/conftest.py` forgets them when the last test of a folder is over.
+    All trees together are millions of objects, which the garbage collector would go through again and again: each tree
+    is kept out of its sight. `tests/conftest.py` forgets them when the last test of a folder is over.
     """
     gc.disable()
     try:
         return ast.parse(text_of(path), shown(path), feature_version=(3, 8))
     finally:
+        freeze()
         gc.enable()
 
 
@@ -66,6 +71,15 @@ def tree_of(path: pathlib.Path) -> ast.Module:
 def nodes_of(path: pathlib.Path) -> List[ast.AST]:
     """All nodes of that tree."""
     return list(ast.walk(tree_of(path)))
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """What `ast.walk` finds, without the expressions: a tenth of it, with all imports, functions and classes."""
+    left = [tree]
+    for node in left:
+        yield node
+        for block in BLOCKS:
+            left += getattr(node, block, ())
 
 
 def forget_trees() -> None:
@@ -114,7 +128,7 @@ def requirements() -> Dict[str, Requirement]:
 def claims() -> Dict[str, str]:
     """Requirement id -> `file:line` of a `spec` marker that names it (read from the source, so every form counts)."""
     found: Dict[str, str] = {}
-    for path in python_files("tests"):
+    for path in _with_markers():
         for call in _spec_markers(nodes_of(path)):
             for part in [part for argument in call.args for part in ast.walk(argument)]:
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
@@ -130,19 +144,23 @@ def claims_without_handshake() -> FrozenSet[str]:
     makes with these; or by "stateless", "modern" or "mrtr" in the name of its file.
     """
     found: Set[str] = set()
-    for path in python_files("tests"):
+    for path in _with_markers():
         whole = any(word in path.name for word in ("stateless", "modern", "mrtr"))
         tree = tree_of(path)
         telling = {"every_revision_of", "STATELESS", "over"}
         for node in ast.iter_child_nodes(tree):
             if isinstance(node, ast.Assign) and _names(node.value) & telling:
                 telling = telling.union(*map(_names, node.targets))
-        for function in nodes_of(path):
+        for function in statements(tree):
             if isinstance(function, ast.FunctionDef) and (whole or _names(function) & telling):
                 for call in _spec_markers(ast.walk(function)):
                     found.update(part.value for argument in call.args for part in ast.walk(argument)
                                  if isinstance(part, ast.Constant) and isinstance(part.value, str))
     return frozenset(found)
+
+
+def _with_markers() -> List[pathlib.Path]:
+    return [path for path in python_files("tests") if "spec(" in text_of(path)]
 
 
 def _names(function: ast.AST) -> Set[str]:

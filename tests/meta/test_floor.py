@@ -10,7 +10,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, Set, Union
 
 import pytest
 
-from tests.meta.facts import ROOT, expect_nothing, imported_names, nodes_of, python_files, shown, tree_of
+from tests.meta.facts import ROOT, expect_nothing, imported_names, python_files, shown, statements, tree_of
 from tests.tools import interpreters
 
 ALL = python_files("mcp_ref", "tests", "examples")
@@ -94,7 +94,7 @@ def foreign_in(path: pathlib.Path) -> Iterator[str]:
     scripts = [script for each in folders for script in each.glob("*.py")]
     beside = {script.stem for script in scripts}
     if not shown(path).startswith(WITH_FOREIGN_PACKAGES):
-        yield from foreign(nodes_of(path), ALLOWED_BESIDE[folder] | beside)
+        yield from foreign(statements(tree_of(path)), ALLOWED_BESIDE[folder] | beside)
 
 
 def test_files_import_the_standard_library_only() -> None:
@@ -154,13 +154,13 @@ def long_functions(nodes: Iterable[ast.AST]) -> List[str]:
 
 def test_functions_are_short() -> None:
     """Which table or layer is missing where one is not?"""
-    expect_clean(ALL, lambda path: long_functions(nodes_of(path)))
+    expect_clean(ALL, lambda path: long_functions(statements(tree_of(path))))
 
 
 def test_library_checks_with_if_and_raise() -> None:
     """`-O` would disarm an `assert`."""
-    expect_clean(python_files("mcp_ref"), lambda path: ["%d: assert" % node.lineno for node in nodes_of(path)
-                                                        if isinstance(node, ast.Assert)])
+    expect_clean(python_files("mcp_ref"), lambda path: [
+        "%d: assert" % node.lineno for node in statements(tree_of(path)) if isinstance(node, ast.Assert)])
 
 
 @pytest.mark.parametrize("line, names", [
@@ -168,13 +168,13 @@ def test_library_checks_with_if_and_raise() -> None:
     ("def f():\n    import numpy.linalg", ["numpy"]), ("import fcntl", []), ("import pytest", ["pytest"]),
 ])
 def test_the_checker_sees_foreign_imports(line: str, names: List[str]) -> None:
-    assert [found.split()[1] for found in foreign(ast.walk(ast.parse(line)), set())] == names
+    assert [found.split()[1] for found in foreign(statements(ast.parse(line)), set())] == names
 
 
 def test_the_checker_sees_long_functions_and_missing_docstrings() -> None:
     long = "def f():\n" + "    pass\n" * 60
-    assert long_functions(ast.walk(ast.parse(long))) == ["1: f has 61 lines"]
-    assert not long_functions(ast.walk(ast.parse(long[:-9])))
+    assert long_functions(statements(ast.parse(long))) == ["1: f has 61 lines"]
+    assert not long_functions(statements(ast.parse(long[:-9])))
     body = "(*x):\n" + "    pass\n" * 8
     text = "class A:\n  x = 1\n  def b%s  def _c%sdef d%sdef _e%sdef f(): pass" % (body, body, body, body)
     assert list(public_without_docstring(ast.parse(text))) == ["1: A", "3: b", "21: d"]

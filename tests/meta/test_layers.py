@@ -14,7 +14,7 @@ import pytest
 
 from mcp_ref.cli import HOMES
 from tests.meta.facts import (
-    PACKAGE, expect_nothing, imported_names, nodes_of, python_files, shown, text_of, tree_of,
+    PACKAGE, expect_nothing, imported_names, python_files, shown, statements, text_of, tree_of,
 )
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
@@ -85,11 +85,11 @@ class Edge(NamedTuple):
 
 def edges_of(module: Tuple[str, ...], is_folder: bool, tree: ast.AST) -> Iterator[Edge]:
     """The imports inside the package that one module makes, at its top or inside functions."""
-    kinds = {id(inner): "late" for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
-             for inner in ast.walk(node)}
-    kinds.update({id(inner): "typing" for node in ast.walk(tree) if isinstance(node, ast.If)
-                  and "TYPE_CHECKING" in ast.dump(node.test) for part in node.body for inner in ast.walk(part)})
-    for node in ast.walk(tree):
+    nodes = list(statements(tree))
+    kinds = {id(inner): "late" for node in nodes if isinstance(node, ast.FunctionDef) for inner in statements(node)}
+    kinds.update({id(inner): "typing" for node in nodes if isinstance(node, ast.If)
+                  and "TYPE_CHECKING" in ast.dump(node.test) for part in node.body for inner in statements(part)})
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.level:
             here = module if is_folder else module[:-1]
             base = here[:len(here) - node.level + 1] + tuple((node.module or "").split(".") if node.module else ())
@@ -180,7 +180,7 @@ def test_a_module_with_one_importer_has_a_reason_to_be_one() -> None:
 
 def test_imports_inside_the_package_are_relative() -> None:
     expect_nothing(["%s:%d" % (shown(path), getattr(node, "lineno"))
-                    for path in MODULES.values() for node in nodes_of(path)
+                    for path in MODULES.values() for node in statements(tree_of(path))
                     for name in imported_names(node) if name.split(".")[0] == PACKAGE.name])
 
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
-from tests.meta.facts import PACKAGE, expect_nothing, python_files, tree_of
+from tests.meta.facts import BLOCKS, PACKAGE, expect_nothing, python_files, tree_of
 
 PUBLIC = ("mcp_ref", "mcp_ref.client", "mcp_ref.server", "mcp_ref.host", "mcp_ref.auth")
 BESIDE = (
@@ -51,7 +51,7 @@ HOT = ("call_tool", "submit_tool", "read_resource", "get_prompt", "request")
 
 def functions(tree: ast.AST, path: str = "") -> Iterator[Tuple[str, ast.FunctionDef]]:
     """The functions of a module, each with its dotted name."""
-    for node in ast.iter_child_nodes(tree):
+    for node in [each for block in BLOCKS for each in getattr(tree, block, ())]:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             if isinstance(node, ast.FunctionDef):
                 yield path + node.name, node

@@ -11,7 +11,7 @@ from typing import Iterator, NamedTuple
 
 import pytest
 
-from tests.meta.facts import PACKAGE, expect_nothing, nodes_of, python_files, shown
+from tests.meta.facts import PACKAGE, expect_nothing, python_files, shown, statements, tree_of
 
 SUBJECTLESS = frozenset((
     "whether", "what", "whatever", "who", "whoever", "whom", "whose", "how", "where", "wherever", "which", "why",
@@ -43,7 +43,7 @@ class Text(NamedTuple):
 
 def texts(path: pathlib.Path) -> Iterator[Text]:
     """Yield the texts of a module: every string that is a statement of its own."""
-    for node in nodes_of(path):
+    for node in statements(tree_of(path)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield Text(path, node.lineno, node.value.value.strip())
 

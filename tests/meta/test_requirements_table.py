@@ -4,7 +4,7 @@ from typing import Dict, Iterator, Tuple
 
 import pytest
 
-from tests.meta.facts import expect_nothing, nodes_of, python_files, requirements, shown
+from tests.meta.facts import expect_nothing, nodes_of, python_files, requirements, shown, text_of
 from tests.meta.test_requirements import AREAS_DUE, ROLES
 from tests.support.requirements_table import HANDSHAKE, STATELESS, STATELESS_TOO, WINDOWS, revisions_of
 
@@ -14,7 +14,7 @@ ASKING = {"revisions_of", "every_revision_of"}
 
 def asked() -> Iterator[Tuple[str, str]]:
     """Every id that a test gives to `revisions_of`, and where."""
-    for path in python_files("tests"):
+    for path in [path for path in python_files("tests") if any(name in text_of(path) for name in ASKING)]:
         for node in nodes_of(path):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ASKING:
                 for argument in node.args:

@@ -1,19 +1,21 @@
 """The table of all threads, in `mcp_ref.threads`, has those that the package starts, and no others."""
 import ast
+import functools
 import re
 from typing import Dict, Set
 
 import mcp_ref.threads
-from tests.meta.facts import expect_nothing, python_files, shown, tree_of
+from tests.meta.facts import expect_nothing, nodes_of, python_files, shown
 
 TABLE = set(re.findall(r"^``([a-z-]+)`` ", mcp_ref.threads.__doc__ or "", re.MULTILINE))
 
 
+@functools.lru_cache(maxsize=None)
 def named() -> Dict[str, Set[str]]:
     """The second parts of the names that the code gives to threads, and the files that do."""
     found: Dict[str, Set[str]] = {}
     for path in python_files("mcp_ref"):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("mcp-ref:"):
                 found.setdefault(node.value.split(":")[1], set()).add(shown(path))
     return found
