@@ -61,15 +61,15 @@ COMMANDS: Dict[str, "List[str]"] = {"python": [sys.executable, "-c"], "sh": ["sh
 
 
 def run(block: Block, folder: pathlib.Path) -> "subprocess.CompletedProcess[bytes]":
-    """Run a block in a folder that looks like the checkout."""
+    """Run a block in a folder that looks like the checkout, and that shares its bytecode."""
     for name in LINKED:
         if (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name)
     (folder / "server.py").write_text(SERVER, encoding="utf-8")
     code = prompted(block.code) if block.language == "console" else block.code
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1",
+    environment = dict(os.environ, PYTHONPATH=str(ROOT),
                        PATH=os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", ""))
-    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS"):
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"):
         environment.pop(name, None)  # of the `make test` that runs this
     return subprocess.run([*COMMANDS[block.language], code], cwd=str(folder), env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
@@ -151,7 +151,7 @@ def test_the_first_commands_need_the_folder_that_readme_says_and_nothing_else(tm
     (tmp_path / "mcp_ref").symlink_to(ROOT / "mcp_ref")
     (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
     path = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
-    done = subprocess.run(["sh", "-euc", block], cwd=str(tmp_path), env={"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+    done = subprocess.run(["sh", "-euc", block], cwd=str(tmp_path), env={"PATH": path},
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
     assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
 
