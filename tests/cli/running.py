@@ -55,9 +55,12 @@ def one_line_of(err):
     return err[len("mcp_ref: "):-1]
 
 
-def fresh(folder, code, *flags):
-    """Run code in a fresh interpreter without site-packages, that finds only what is in a folder."""
-    done = subprocess.run([sys.executable, "-I", "-S", "-B", *flags, "-c",
+def fresh(folder, code, *flags, keep=False):
+    """Run code in a fresh interpreter without site-packages, that finds only what is in a folder.
+
+    keep: leave bytecode there, for a folder that is used again.
+    """
+    done = subprocess.run([sys.executable, "-I", "-S", *([] if keep else ["-B"]), *flags, "-c",
                            "import sys; sys.path.insert(0, %r)\n%s" % (str(folder), code)],
                           cwd=str(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True, timeout=25)

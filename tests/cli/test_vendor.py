@@ -13,7 +13,10 @@ import zipfile
 import pytest
 
 from mcp_ref import __version__
+from mcp_ref.cli import main
 from mcp_ref.cli.copying import parts, vendor
+from tests.meta.facts import statements
+from tests.support.patience import WAIT
 
 from .running import ROOT, fresh, here, one_line_of
 
@@ -40,6 +43,18 @@ def copy(tmp_path, capsys):
     code, out, err = here(capsys, "vendor", str(tmp_path), "--as", "my_mcp", *PART)
     assert (code, err) == (0, ""), err
     return tmp_path / "my_mcp"
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """Give the folder with a copy of a part, or of all, as ``my.mcp``; for tests that only read it."""
+    @functools.lru_cache(maxsize=None)
+    def folder_of(part):
+        folder = tmp_path_factory.mktemp("copied")
+        assert main(["vendor", str(folder), "--as", "my.mcp", *(["--only", part] if part else [])]) == 0
+        return folder
+
+    return folder_of
 
 
 def test_a_copy_has_every_file_and_a_manifest(tmp_path, capsys):
@@ -203,48 +218,46 @@ def test_a_part_has_every_module_that_is_imported_in_it(part):
     assert set(parts.ALWAYS) <= set(found)
     for path in found:
         if path.endswith(".py") and path != "__init__.py":
-            for imported in imported_by(path):
-                base = "/".join(imported)
+            for base in imported_by(path):
                 assert base + ".py" in found or base + "/__init__.py" in found, "%s imports %s" % (path, base)
 
 
 @functools.lru_cache(maxsize=None)
 def imported_by(path):
-    """The modules that a file names in relative imports, the package itself aside."""
+    """The modules that a file names in relative imports, as paths, the package itself aside."""
     here = pathlib.PurePosixPath(path).parent.parts
-    source = ast.parse((ROOT / "mcp_ref" / path).read_text(encoding="utf-8"))
-    typing = {id(inner) for node in ast.walk(source) if isinstance(node, ast.If)
-              and "TYPE_CHECKING" in ast.dump(node.test) for inner in ast.walk(node)}
-    found = [here[:len(here) - node.level + 1] + tuple(node.module.split(".")) for node in ast.walk(source)
-             if isinstance(node, ast.ImportFrom) and node.level and node.module and id(node) not in typing]
-    return found
+    nodes = list(statements(ast.parse((ROOT / "mcp_ref" / path).read_text(encoding="utf-8"))))
+    typing = {id(inner) for node in nodes if isinstance(node, ast.If)
+              and "TYPE_CHECKING" in ast.dump(node.test) for inner in statements(node)}
+    return {"/".join([*here[:len(here) - node.level + 1], *node.module.split(".")]) for node in nodes
+            if isinstance(node, ast.ImportFrom) and node.level and node.module and id(node) not in typing}
 
 
 @pytest.mark.parametrize("part", ["server", "client"])
-def test_every_module_of_a_part_can_be_imported(part, tmp_path, capsys):
-    assert here(capsys, "vendor", str(tmp_path), "--as", "a.part", "--only", part)[0] == 0
-    names = sorted("a.part." + path[:-len(".py")].replace("/", ".").replace(".__init__", "")
-                   for path in tree(tmp_path / "a" / "part") if path.endswith(".py") and path != "__init__.py")
-    assert any(name.startswith("a.part.%s" % part) for name in names)
-    fresh(tmp_path, "import importlib\nfor name in %r:\n    importlib.import_module(name)" % names)
+def test_every_module_of_a_part_can_be_imported(part, copied, capsys):
+    folder = copied(part)
+    names = sorted("my.mcp." + path[:-len(".py")].replace("/", ".").replace(".__init__", "")
+                   for path in tree(folder / "my" / "mcp") if path.endswith(".py") and path != "__init__.py")
+    assert any(name.startswith("my.mcp.%s" % part) for name in names)
+    fresh(folder, "import importlib\nfor name in %r:\n    importlib.import_module(name)" % names, keep=True)
     for option in ("--check", "--diff"):
-        assert here(capsys, "vendor", str(tmp_path), "--as", "a.part", option)[0] == 0
+        assert here(capsys, "vendor", str(folder), "--as", "my.mcp", option)[0] == 0
 
 
 @pytest.mark.parametrize("part", ["auth", "client", "host", "messages", "peer", "server", None])
-def test_every_public_name_of_a_part_is_there(part, tmp_path, capsys):
+def test_every_public_name_of_a_part_is_there(part, copied):
     """Also what is loaded late; of the whole package, the package's own names, too."""
-    assert here(capsys, "vendor", str(tmp_path), "--as", "a.part", *(["--only", part] if part else []))[0] == 0
-    folders = ["a.part." + part] if part else ["a.part"] + [
-        "a.part." + path.parent.name for path in sorted((tmp_path / "a" / "part").glob("*/__init__.py"))]
-    out = fresh(tmp_path, """
+    folder = copied(part)
+    folders = ["my.mcp." + part] if part else ["my.mcp"] + [
+        "my.mcp." + path.parent.name for path in sorted((folder / "my" / "mcp").glob("*/__init__.py"))]
+    out = fresh(folder, """
 import importlib
 for folder in %r:
     module = importlib.import_module(folder)
     for name in getattr(module, "__all__", ()):
         assert getattr(module, name) is not None
         print(folder, name)
-""" % folders)
+""" % folders, keep=True)
     if part in ("client", "server", None):
         assert len(out.splitlines()) >= 3
 
@@ -305,9 +318,8 @@ EXPECTED = {"server": '"structuredContent":{"result":3}', "stdio-server": '"stru
 
 
 @pytest.mark.parametrize("part", sorted(PROMISES))
-def test_a_part_does_what_it_promises(part, tmp_path, capsys):
-    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", part)[0] == 0
-    out = fresh(tmp_path, PROMISES[part])
+def test_a_part_does_what_it_promises(part, copied):
+    out = fresh(copied(part), PROMISES[part], keep=True)
     assert EXPECTED.get(part, "") in out
 
 
@@ -362,7 +374,7 @@ def test_a_server_for_pipes_loads_few_modules_until_its_first_answer():
     hello = (b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
              b'"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}\n')
     done = subprocess.run([sys.executable, "-c", program], input=hello, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=20)
+                          timeout=WAIT)
     assert b'"serverInfo"' in done.stdout and int(done.stderr) <= MOST_UNTIL_THE_FIRST_ANSWER
 
 
@@ -491,8 +503,9 @@ def test_every_import_by_name_is_understood():
     found = parts.files()
     modules = {parts.module_of(path): path for path in found if path.endswith(".py")}
     for module, path in modules.items():
-        calls = [node for node in ast.walk(ast.parse(found[path])) if isinstance(node, ast.Call)
-                 and getattr(node.func, "id", "") == "import_module"]
+        calls = b"import_module(" in found[path] and [
+            node for node in ast.walk(ast.parse(found[path]))
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module"]
         if calls and module and module[0] not in ("cli",):
             assert imports(module, path.endswith("__init__.py"), found[path], frozenset(modules))
     messages = imports(("methods",), False, found["methods.py"], frozenset(modules))
