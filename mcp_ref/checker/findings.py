@@ -105,31 +105,30 @@ class _Asked:
 
     __slots__ = ("given", "facts", "known", "rows", "decides", "judged", "usual", "times")
 
-    def __init__(self, given: Optional[rules.Given], facts: Optional[rules.Given], rows: List[Rule],
-                 judged: List[List[int]]) -> None:
+    def __init__(self, given: Optional[rules.Given], facts: Optional[rules.Given], rows: Tuple[Rule, ...],
+                 decides: Tuple[rules.Decide, ...]) -> None:
         self.given = given
         self.facts = facts
         self.known: Any = None
         """The facts to which the usual answers belong; None if there are none."""
         self.rows = rows
-        self.decides = [row.decide for row in rows]
-        self.judged = judged
-        """The count of each rule, in a list, which all tables share."""
+        self.decides = decides
+        self.judged = [0] * len(rows)
+        """The number of times that each rule was kept or broken."""
         self.usual: List[Verdict] = []
         self.times = 0
         """The number of times that the usual answers were given and are not counted yet."""
 
     def settle(self) -> None:
         """Add what is not counted yet."""
-        for verdict, judged in zip(self.usual, self.judged) if self.times else ():
+        for place, verdict in enumerate(self.usual) if self.times else ():
             if verdict is KEPT:
-                judged[0] += self.times
+                self.judged[place] += self.times
         self.times = 0
 
 
 _Table = Tuple[List[_Asked], Tuple[Callable[[Any], None], ...]]
 """The rules to be asked, by what has to be given; and the functions of observers."""
-_NEVER = (0,)
 
 
 class Verdicts:
@@ -143,14 +142,12 @@ class Verdicts:
         """The findings that are kept, in the order in which they were found: `Bounds.findings` of a rule and party."""
         self.fresh: List[Finding] = []
         """The findings since the list was replaced, kept or not."""
-        self._rules = list(rules.load().values())
-        self._order = {row.id: place for place, row in enumerate(self._rules)}
         self._tables: Dict[Tuple[str, str, Optional[int], bool, int], _Table] = {}
         self._kept: Dict[Tuple[str, str], int] = {}
         self._faults: Dict[Tuple[str, str], Dict[str, int]] = {}
         """The number of times that each fault was seen, by its key, of a rule and a party."""
-        self._judged: Dict[str, List[int]] = {}
-        """The number of times that each rule was kept or broken, in a list, where `judge` counts it up."""
+        self._judged: Dict[str, int] = {}
+        """The number of times that each rule was kept or broken; those of the tables are added by `_settle`."""
         self._broken: Dict[str, int] = {}
         self._unsure: Dict[str, Dict[str, None]] = {}
         self._subjects: "Forgetful[Any, List[Finding]]" = Forgetful(bounds.entries)
@@ -168,6 +165,9 @@ class Verdicts:
         for groups, _ in self._tables.values():
             for group in groups:
                 group.settle()
+                for place, row in enumerate(group.rows):
+                    self._judged[row.id] = self._judged.get(row.id, 0) + group.judged[place]
+                    group.judged[place] = 0
 
     def tallies(self, applies: Callable[[Rule], bool]) -> Dict[str, RuleTally]:
         """Return what came of each rule, by id. A rule that never applied has zeros.
@@ -176,11 +176,11 @@ class Verdicts:
         """
         self._settle()
         found = {}
-        for row in self._rules:
+        for row in rules.load().values():
             unsure = list(self._unsure.get(row.id, ()))
             if not row.needs <= self._recorded and applies(row):
                 unsure.append("not recorded: " + ", ".join(sorted(row.needs - self._recorded)))
-            found[row.id] = RuleTally(self._judged.get(row.id, _NEVER)[0], self._broken.get(row.id, 0), tuple(unsure))
+            found[row.id] = RuleTally(self._judged.get(row.id, 0), self._broken.get(row.id, 0), tuple(unsure))
         return found
 
     def times(self, finding: Finding) -> int:
@@ -228,8 +228,8 @@ class Verdicts:
     def _found(self, broken: List[Tuple[Rule, Any]], subject: Any, where: Optional[Revision],
                connection: Connection) -> List[Tuple[Finding, List[Any]]]:
         """Return the findings of rules that were broken, each with where its causes are looked for."""
-        found = []
-        for row, verdict in sorted(broken, key=self._place):
+        found, order = [], list(rules.load())
+        for row, verdict in sorted(broken, key=lambda one: order.index(one[0].id)):
             for each in verdict if isinstance(verdict, list) else [verdict]:
                 made = each if isinstance(each, Broken) else Broken(str(each))
                 finding = self._finding(row, made, subject, where, connection)
@@ -241,13 +241,13 @@ class Verdicts:
         """Count answers that are not the usual ones, and return those that are faults."""
         group.settle()
         broken: List[Tuple[Rule, Any]] = []
-        for verdict, judged, row in zip(said, group.judged, group.rows):
+        for place, (verdict, row) in enumerate(zip(said, group.rows)):
             if isinstance(verdict, CannotTell):
                 reasons = self._unsure.setdefault(row.id, {})
                 if len(reasons) < self._bounds.findings:
                     reasons[verdict.missing] = None
             elif verdict is not None:
-                judged[0] += 1
+                group.judged[place] += 1
                 if verdict is not KEPT:
                     broken.append((row, verdict))
         group.usual = [] if broken else said
@@ -255,20 +255,12 @@ class Verdicts:
             group.known = None
         return broken
 
-    def _place(self, broken: Tuple[Rule, Any]) -> int:
-        """Return the place of a rule among all."""
-        return self._order[broken[0].id]
-
     def _table(self, moment: str, method: str, rank: Optional[int], beside: bool, seen: int) -> _Table:
         known = not method or bool(known_since(method)) or method in ADDED
         if not known and len(self._tables) > self._bounds.entries:
             self._clear()  # a peer that makes up methods
         asked, notes = _asked(moment, method if known else "unknown", rank, beside, seen, self._recorded, self._binding)
-        table: Dict[Tuple[Optional[rules.Given], Optional[rules.Given]], List[Rule]] = {}
-        for row in asked:
-            table.setdefault((row.given, row.facts), []).append(row)
-        return [_Asked(given, facts, rows, [self._judged.setdefault(row.id, [0]) for row in rows])
-                for (given, facts), rows in table.items()], notes
+        return [_Asked(*group) for group in asked], notes
 
     @staticmethod
     def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:
@@ -356,10 +348,15 @@ class Verdicts:
 def _asked(
     moment: str, method: str, rank: Optional[int], beside: bool, seen: int, recorded: FrozenSet[str],
     binding: bool,
-) -> Tuple[Tuple[Rule, ...], Tuple[Callable[[Any], None], ...]]:
-    """Return the rules and the functions of observers of one moment, for all checkers."""
-    found = rules.matching(rules.load().values(), moment, method, rank, beside, seen)
-    return (tuple(row for row in found if row.needs <= recorded and (row.binds or not binding)),
+) -> Tuple[Tuple[Tuple[Optional[rules.Given], Optional[rules.Given], Tuple[Rule, ...], Tuple[rules.Decide, ...]], ...],
+           Tuple[Callable[[Any], None], ...]]:
+    """Return what `_Asked` needs of the rules of one moment, and the functions of observers, for all checkers."""
+    table: Dict[Tuple[Optional[rules.Given], Optional[rules.Given]], List[Rule]] = {}
+    for row in rules.matching(rules.load().values(), moment, method, rank, beside, seen):
+        if row.needs <= recorded and (row.binds or not binding):
+            table.setdefault((row.given, row.facts), []).append(row)
+    return (tuple((given, facts, tuple(rows), tuple(row.decide for row in rows))
+                  for (given, facts), rows in table.items()),
             tuple(row.note for row in rules.matching(rules.OBSERVERS, moment, method, rank, seen=seen)))
 
 

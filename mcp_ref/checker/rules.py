@@ -64,6 +64,7 @@ An observer (`observe`) judges nothing: it notes what rules need later. Observer
 moment.
 """
 
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, Union
 
@@ -331,6 +332,7 @@ def observe(
     return declare
 
 
+@lru_cache(maxsize=None)
 def load() -> Dict[str, Rule]:
     """Import the pages, and return all rules by id."""
     from . import pages
