@@ -264,6 +264,7 @@ What the tests of the tree guard
 ``conftest``              the guards of the suite itself (leaks, limits) see what they are there for
 ``contributing``          this page: its floors, its journeys, this table
 ``docstring_examples``    the examples in docstrings run as they stand
+``environments``          what was installed is found again; what asks a registry is tried again
 ``features``              a revision has an attribute for each row of FEATURES and VALUES, and no others
 ``floor``                 the grammar of 3.8, the standard library alone, names, docstrings, lengths
 ``imports``               nothing is loaded before it is used; the copy works under any name
