@@ -13,8 +13,9 @@ import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import urlsplit
 
-PATIENCE = 10.0
-SHORT = 0.3
+from tests.support.patience import WAIT
+
+SHORT = 0.15
 """The time that a server gets whose silence is waited out."""
 TLS = pathlib.Path(__file__).resolve().parents[1] / "data" / "tls"
 PYTHON = [sys.executable, "-S", "-E"]
@@ -181,7 +182,7 @@ class Loopback:
                 sock = self._listener.accept()[0]
             except OSError:
                 return
-            sock.settimeout(PATIENCE)
+            sock.settimeout(WAIT)
             self._socks.append(sock)
             self._start(self._serve, sock)
 
@@ -204,7 +205,7 @@ class Loopback:
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(PATIENCE)
+            thread.join(WAIT)
             assert not thread.is_alive(), "a broken server hangs"
         self._listener.close()
 

@@ -29,7 +29,8 @@ from tests.examiner.careless_clients import Augments, Blind, Careless
 from tests.examiner.small_client import Child, Ended, SmallClient, Web
 from tests.support.patience import WAIT, patience
 
-BRIEF = 0.5
+pytestmark = pytest.mark.time_limit(WAIT)
+BRIEF = 0.3
 """The seconds of silence, on an idle machine, after which a client is ended that waits for what does not come."""
 HANDSHAKE, LAST = "2025-11-25", "2026-07-28"
 PROCESS_WAY = "process"
@@ -79,7 +80,7 @@ def examined(start: Any, name: str, way: str = "stdio", only: Any = (), seconds:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give clients that keep everything less time to break it: those that do so need no more."""
+    """Shorten the pauses in which a client must not act: one that does so acts at once."""
     monkeypatch.setattr(opening, "_LATE", 0.2)
     monkeypatch.setattr(stateless, "_LONG", 0.3)
 
@@ -619,7 +620,7 @@ class Lie(NamedTuple):
     revision: str = LAST
     way: str = "stdio"
     less: Dict[str, float] = {}
-    """Constants of `stage` with less than their usual value, all of which is used up."""
+    """Lower values for constants of `stage`, where the whole of the usual ones would be used up."""
 
 
 FEW, SOON = {"_MOST": 50}, {"_SETTLE": 0.1}

@@ -23,6 +23,7 @@ from mcp_ref.revisions import revision
 from mcp_ref.wiretrace import Trace
 from tests.support.patience import WAIT, patience
 
+pytestmark = pytest.mark.time_limit(WAIT)
 SEED = 7
 FRAGILE = r'''
 import json, os, sys
@@ -137,7 +138,7 @@ def test_an_input_that_stops_a_server_is_made_smaller_and_the_server_is_started_
 
 
 def test_a_large_request_without_an_answer_is_named(fragile: Any) -> None:
-    made = trial(wire_to(fragile("silent")), {"hostile-flood": frozenset([1])}, seconds=patience(1.0))
+    made = trial(wire_to(fragile("silent")), {"hostile-flood": frozenset([1])}, seconds=patience(0.5))
     assert [each.kind for each in result_of(made).weaknesses] == [SILENT]
 
 

@@ -14,12 +14,13 @@ from tests.examiner.faulty.faults import CLIENT, SERVER
 from tests.examiner.faulty.measure import FOUND, MISSED, TABLE, examined, examined_client, judged, key, places
 from tests.support.patience import WAIT, patience
 
+pytestmark = pytest.mark.time_limit(WAIT)
 ROWS = [line.split("\t") for line in Path(TABLE).read_text("utf-8").splitlines()]
 BY_NAME = {row[0]: row for row in ROWS}
 MOST = 12
 """The faults of the sample: they are a second each on a slow machine."""
-UNANSWERED = {"error-id-other": 1.0, "http-stream-open": 1.0, "client:answer-id": 2.0}
-"""Fault with which something does not come -> the seconds for which that is waited for, on an idle machine."""
+UNANSWERED = {"error-id-other": 0.5, "http-stream-open": 0.5, "client:answer-id": 1.5}
+"""Fault by which something does not come -> the seconds to wait for it on an idle machine."""
 LIES = {
     "before-initialized": "early-request", "calls-of-an-able-client": "tools-by-connection",
     "cancel-calls": "cancel-answered", "batch-of-notifications": "batch-empty-answer",
@@ -69,7 +70,7 @@ def test_a_scene_finds_a_fault_and_nothing_without_it(scene, monkeypatch):
     place = next(places(fault, False))
     assert not examined("", *place, (scene,), WAIT).faults
     monkeypatch.setattr(calls, "_CROSSING", 0.0)
-    monkeypatch.setattr(calls, "_AFTER", WAIT)  # the answer that must not come does
+    monkeypatch.setattr(calls, "_AFTER", WAIT)  # the answer that must not come will
     assert judged(fault, place, examined(fault.name, *place, (scene,), seconds_for(fault.name))).verdict == FOUND
 
 

@@ -8,8 +8,10 @@ import sys
 from html.parser import HTMLParser
 
 import pytest
+
 from tests.support.patience import WAIT
 
+pytestmark = pytest.mark.time_limit(WAIT)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHAPTERS = ("00_from_nothing", "03_tools", "16_five_revisions")
 VOID = {"meta", "br", "input", "img"}

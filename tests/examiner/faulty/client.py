@@ -18,7 +18,7 @@ from waiting import WAIT, patience
 
 V1, V2, V3, V4, V5 = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
 INFO = {"name": "faulty-client", "version": "1.0"}
-SECONDS = 2.0
+SECONDS = 1.0
 """The time that an answer may take on an idle machine."""
 
 

@@ -1,4 +1,4 @@
-"""The timeouts of the tests, for the programs here: they are run by their path, so the project is not on theirs."""
+"""The timeouts of the tests, for the programs in this folder, which are started by path from anywhere."""
 import pathlib
 import sys
 
