@@ -21,7 +21,7 @@ from mcp_ref import connect
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SECONDS = 60
+SECONDS = 600
 ECHO = ROOT / "examples" / "echo_server.py"
 TOLD = """
 import json, os, sys

@@ -22,7 +22,7 @@ from official_walk import expect, report  # noqa: E402
 
 SEED = 20261122
 REQUESTS = 20_000
-SECONDS = 60
+SECONDS = 600
 METHODS = ("POST", "GET", "DELETE", "get", "PO ST", "P\x00")
 TARGETS = ("/mcp", "/", "/a?b=c", "*", "/\xfc", "/a b", "")
 VERSIONS = ("HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/1.2", "http/1.1", "HTTP/1.1 ", "HTTP/11")

@@ -31,7 +31,7 @@ from peers import PEERS, PYTHON_FLOOR, PYTHON_PINS  # noqa: E402
 
 PINS = ("gunicorn==23.0.0", "waitress==3.0.2", "flask==3.1.3", "django==5.2.19", "fastapi==0.165.0", "a2wsgi==1.10.10",
         "uvicorn==0.54.0", "h11==0.16.0")
-SECONDS = 60
+SECONDS = 120
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 UWSGI_PINS = ("uwsgi==2.0.31",)
 """It is compiled, which takes half a minute and a C compiler."""
@@ -108,7 +108,7 @@ def official(url: str) -> None:
     """Let the official client walk through the server at this URL."""
     python = environment(PEERS / "official_v1", PYTHON_PINS["official_v1"], recent_python(PYTHON_FLOOR))
     code = subprocess.run([python, str(HERE / "official_client_v1.py"), url], cwd=str(ROOT), stdin=subprocess.DEVNULL,
-                          timeout=10 * SECONDS).returncode
+                          timeout=5 * SECONDS).returncode
     expect(code == 0, "the official client ended with", code)
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Callable, Dict, List
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS = 120
+SECONDS = 600
 SESSION = "2025-11-25"
 """The newest revision with sessions, which all of them speak; the servers are compared in it and in their newest."""
 PORT = "8000"

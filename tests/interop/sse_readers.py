@@ -26,7 +26,7 @@ from official_walk import expect, report  # noqa: E402
 
 SEED = 20261122
 STREAMS = 5000
-SECONDS = 60
+SECONDS = 600
 ENDS = ("\n", "\r", "\r\n")
 NAMES = ("data", "data", "event", "id", "retry", "", "DATA", "dat", " data", "data ")
 VALUES = ("", "x", "  two", '{"a":1}', "7", "07", "12a", "-1", "1.5", " ", "a:b", "message", "\u2028s",
