@@ -332,14 +332,18 @@ def observe(
     return declare
 
 
-@lru_cache(maxsize=None)
 def load() -> Dict[str, Rule]:
     """Import the pages, and return all rules by id."""
+    _import_pages()
+    return RULES
+
+
+@lru_cache(maxsize=None)
+def _import_pages() -> None:
     from . import pages
 
     for name in pages.NAMES:
         UNDECIDED.update(getattr(import_module("%s.%s" % (pages.__name__, name)), "UNDECIDED", {}))
-    return RULES
 
 
 def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int], beside: bool = True,
