@@ -9,6 +9,7 @@ what a row is. A seed chooses where a session is broken, and with which value; a
 """
 import argparse
 import copy
+import functools
 import json
 import pathlib
 import random
@@ -59,8 +60,9 @@ def _holds(conditions: str, base: Base) -> bool:
                for each in conditions.split(",") if each)
 
 
+@functools.lru_cache(maxsize=None)
 def bases() -> Dict[Base, Events]:
-    """Return the legal sessions."""
+    """Return the legal sessions; nobody changes them."""
     found = {}
     for block in re.split(r"^=== ", SESSIONS.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         head, _, body = block.partition("\n")
@@ -526,20 +528,22 @@ def mutants(seed: int, most: int = 99, part: str = "") -> Iterator[Mutant]:
     sessions = bases()
     for way in ways():
         if part in ("", way.part):
-            fit = [base for base, events in sessions.items() if _places(way, base, events)]
+            fit = [base for base in sessions if _places(way, base)]
             for base in random.Random("%d %s" % (seed, way.name)).sample(fit, min(most, len(fit))):
                 choice = random.Random("%d %s %s %s" % (seed, way.name, *base))
-                place = choice.choice(_places(way, base, sessions[base]))
+                place = choice.choice(_places(way, base))
                 yield Mutant(way, base, broken(way, sessions[base], choice, place))
 
 
-def _places(way: Way, base: Base, events: Events) -> List[int]:
+@functools.lru_cache(maxsize=None)
+def _places(way: Way, base: Base) -> List[int]:
     """Return where a way can break a session: nowhere if its rules do not bind in the revision."""
     rank = revision(base[1]).rank
     if (TASKS in way.when.split(",")) != (base[0] == TASKS):
         return []
     if not _holds(way.when, base) or (way.rules and not any(rank in RULES[id].ranks for id in way.rules)):
         return []
+    events = bases()[base]
     places, (name, *words) = spots(events, way.where), way.change.split(" ")
     return [each for each in places if name not in ("del", "rename") or (
         _reach(events[each].message, words[0]) is not None)]
