@@ -12,6 +12,7 @@ from mcp_ref import connect
 from tests.support.auth_server import (
     CODE, CREDENTIALS, OAUTH_DOCUMENT, REFRESH, AuthorizationServer, Browser, ProtectedServer, browser, challenge_of,
     fetched)
+from tests.support.patience import WAIT
 from tests.support.scripted_web import ScriptedWeb, reply_html, reply_json
 
 REDIRECT = "http://localhost:7/callback"
@@ -20,7 +21,7 @@ VERIFIER = "v" * 43
 
 def post(url: str, body: Any, **headers: str) -> Tuple[int, Dict[str, Any]]:
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=WAIT)
     kind = "application/json" if isinstance(body, str) else "application/x-www-form-urlencoded"
     try:
         connection.request("POST", parts.path, body if isinstance(body, str) else urlencode(body),
@@ -132,7 +133,7 @@ def test_a_gate_holds_an_answer() -> None:
         gate.wait_arrived()
         assert got == []
         gate.open()
-        thread.join(10)
+        thread.join(WAIT)
         assert got[0][0] == 200
 
 

@@ -7,6 +7,7 @@ import pytest
 from mcp_ref.auth.dpop import MAX_ORIGINS, Prover
 from mcp_ref.auth.jose import HmacSigner, Signer, b64url, split_jwt, thumbprint
 from tests.conformance.es256 import Es256Signer
+from tests.support.patience import WAIT
 
 PRIVATE = 1234567890123456789012345678901234567890
 KEY = Es256Signer(PRIVATE)
@@ -90,7 +91,7 @@ def test_no_two_proofs_are_the_same_whoever_makes_them():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(WAIT)
     assert len({split_jwt(made).claims["jti"] for made in seen}) == 80
 
 

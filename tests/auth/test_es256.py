@@ -9,6 +9,7 @@ from mcp_ref.auth.jose import b64url, unb64url
 from mcp_ref.auth.jws import key_of, verifies
 from tests.conformance import es256
 from tests.conformance.es256 import Es256Signer
+from tests.support.patience import WAIT
 
 # [RFC 6979 §A.2.5]: the key, then message, number, r and s of SHA-256.
 SECRET = 0xC9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721
@@ -138,6 +139,6 @@ def test_openssl_takes_its_signatures(tmp_path):
         both = number(signature[:32]) + number(signature[32:])
         (tmp_path / "signature").write_bytes(b"\x30" + bytes([len(both)]) + both)
         done = subprocess.run(["openssl", "dgst", "-sha256", "-prverify", str(tmp_path / "key.pem"), "-signature",
-                               str(tmp_path / "signature")], input=message, stdout=subprocess.PIPE, timeout=20)
+                               str(tmp_path / "signature")], input=message, stdout=subprocess.PIPE, timeout=WAIT)
         assert done.stdout.strip() == b"Verified OK"
     assert len(b64url(signature)) == 86

@@ -12,11 +12,11 @@ from mcp_ref import deadline
 from mcp_ref.auth.fetch import Fetcher, HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.limits import Limits
+from tests.support.patience import WAIT
 from tests.support.scripted_web import Asked, Reply, ScriptedWeb, redirect, reply_html, reply_json
 
 PEM = str(pathlib.Path(__file__).parents[1] / "data" / "tls" / "localhost.pem")
 SECRET = "s3cret"
-PATIENCE = 10.0
 
 
 @pytest.fixture(autouse=True)
@@ -34,14 +34,14 @@ def web() -> Iterator[ScriptedWeb]:
 
 
 def fetcher(**limits: Any) -> Fetcher:
-    return Fetcher(Limits(**{"auth_timeout": PATIENCE, **limits}))
+    return Fetcher(Limits(**{"auth_timeout": WAIT, **limits}))
 
 
 @contextlib.contextmanager
 def raw(talk: Callable[[socket.socket], None]) -> Iterator[str]:
     """A server that says what ``talk`` says to one connection, once a whole head has come; its URL."""
     listener = socket.create_server(("127.0.0.1", 0))
-    listener.settimeout(PATIENCE)
+    listener.settimeout(WAIT)
 
     def serve() -> None:
         with contextlib.suppress(OSError), listener.accept()[0] as sock:
@@ -57,7 +57,7 @@ def raw(talk: Callable[[socket.socket], None]) -> Iterator[str]:
     finally:
         with contextlib.suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)
-        thread.join(PATIENCE)
+        thread.join(WAIT)
         listener.close()
         assert not thread.is_alive()
 
@@ -359,7 +359,7 @@ def test_many_ask_at_once(web: ScriptedWeb) -> None:
         threads.append(threading.Thread(target=run))
         threads[-1].start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(WAIT)
     assert found == [True] * 8
     assert sorted(asked_targets(web.seen())) == ["/a?%d" % number for number in range(8)]
 

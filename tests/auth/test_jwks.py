@@ -13,6 +13,7 @@ from mcp_ref.errors import AuthError, DiscoveryFailed
 from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import AuthorizationServer
 from tests.support.clocks import Clock, by_hand
+from tests.support.patience import WAIT
 from tests.support.rs256 import Rs256Signer
 from tests.support.scripted_web import CUT, Reply, redirect, reply_html, reply_json
 
@@ -264,7 +265,7 @@ def test_many_threads_make_one_fetch(issuing: AuthorizationServer) -> None:
     gate.wait_arrived()
     gate.open()
     for thread in threads:
-        thread.join(10.0)
+        thread.join(WAIT)
     assert said == [True] * 8 and fetches(issuing) == 1
 
 
@@ -285,7 +286,7 @@ def test_who_has_a_known_key_does_not_wait_for_a_fetch(issuing: AuthorizationSer
     gate.wait_arrived()
     assert keys.signed(token_of(OLD), "ES256") and not said
     gate.open()
-    thread.join(10.0)
+    thread.join(WAIT)
     assert said == [True]
 
 
@@ -306,7 +307,7 @@ def test_no_more_than_so_many_threads_wait(issuing: AuthorizationServer, monkeyp
     with pytest.raises(DiscoveryFailed, match="being fetched"):
         keys.signed(token_of(OLD), "ES256")
     gate.open()
-    thread.join(10.0)
+    thread.join(WAIT)
     assert said == [True] and keys.signed(token_of(OLD), "ES256")
 
 

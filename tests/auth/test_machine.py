@@ -12,6 +12,7 @@ from mcp_ref.errors import DiscoveryFailed, InsufficientScope, RegistrationRefus
 from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import CREDENTIALS, EXCHANGE, REFRESH
 from tests.support.authorized import Authorized, used
+from tests.support.patience import WAIT
 from tests.support.requirements_table import every_revision_of
 from tests.support.scripted_grant import ISSUER, SERVER, ListContext, answer, found, server
 from tests.support.scripted_web import reply_json
@@ -195,7 +196,7 @@ def test_threads_that_are_refused_at_once_get_one_token():
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(10)
+                thread.join(WAIT)
         assert errors == []
         assert scene.issuing.grants() == [CREDENTIALS] * 2
 

@@ -18,7 +18,6 @@ from tests.support.authorized import Authorized, altered, used
 from tests.support.scripted_web import reply_html, reply_json
 
 REVISION = "2026-07-28"
-PATIENCE = 10.0
 
 
 @pytest.fixture

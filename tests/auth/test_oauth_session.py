@@ -14,9 +14,9 @@ from mcp_ref.http11.message import Headers
 from mcp_ref.streamable.client.auth_provider import CancelScope, AuthRefusal
 from tests.support.auth_server import OUT, REFRESH, ProtectedServer, Refusal as Refused, browser
 from tests.support.authorized import BOUNDED, Authorized
+from tests.support.patience import WAIT
 from tests.support.scripted_web import Asked, Reply, reply_html, reply_json
 
-PATIENCE = 10.0
 REVISION = "2026-07-28"
 
 
@@ -67,7 +67,7 @@ def at_once(count: int, call: Callable[[Callable[[], Any]], Any]) -> "List[Futur
     """Calls on as many threads; each gets a barrier to wait at."""
     barrier = threading.Barrier(count)
     with ThreadPoolExecutor(count) as pool:
-        return [pool.submit(call, lambda: barrier.wait(PATIENCE)) for _ in range(count)]
+        return [pool.submit(call, lambda: barrier.wait(WAIT)) for _ in range(count)]
 
 
 # --- one flight
@@ -131,7 +131,7 @@ class Slow:
     def __call__(self, url: str) -> str:
         self.urls.append(url)
         self.asked.set()
-        assert self.answers.wait(PATIENCE)
+        assert self.answers.wait(WAIT)
         return browser(url)
 
 
@@ -140,14 +140,14 @@ def test_a_request_that_is_given_up_does_not_end_the_authorization_of_others(sce
     requests = Requests(scene, authorize=slow)
     both = threading.Barrier(2)
     with ThreadPoolExecutor(2) as pool:
-        gives_up = pool.submit(requests.send, cancel_scope, lambda: both.wait(PATIENCE))
-        stays = pool.submit(requests.send, None, lambda: both.wait(PATIENCE))
-        assert slow.asked.wait(PATIENCE)
+        gives_up = pool.submit(requests.send, cancel_scope, lambda: both.wait(WAIT))
+        stays = pool.submit(requests.send, None, lambda: both.wait(WAIT))
+        assert slow.asked.wait(WAIT)
         cancel_scope.cancel()
         with pytest.raises(Abandoned):
-            gives_up.result(PATIENCE)
+            gives_up.result(WAIT)
         slow.answers.set()
-        assert stays.result(PATIENCE) in scene.issuing.tokens and len(slow.urls) == 1
+        assert stays.result(WAIT) in scene.issuing.tokens and len(slow.urls) == 1
 
 
 def test_while_a_person_is_asked_the_request_stands_still(scene: Authorized) -> None:
@@ -158,9 +158,9 @@ def test_while_a_person_is_asked_the_request_stands_still(scene: Authorized) -> 
     requests = Requests(scene, authorize=slow)
     with ThreadPoolExecutor(1) as pool:
         sent = pool.submit(requests.send, cancel_scope)
-        assert stands.wait(PATIENCE) and slow.asked.wait(PATIENCE) and still == [True]
+        assert stands.wait(WAIT) and slow.asked.wait(WAIT) and still == [True]
         slow.answers.set()
-        sent.result(PATIENCE)
+        sent.result(WAIT)
     assert still == [True, False]
 
 
@@ -169,13 +169,13 @@ def test_a_listener_ends_when_nobody_waits_any_more(scene: Authorized) -> None:
     requests = Requests(scene, authorize=None, open_browser=lambda url: shown.set())
     with ThreadPoolExecutor(1) as pool:
         sent = pool.submit(requests.send, cancel_scope)
-        assert shown.wait(PATIENCE)
+        assert shown.wait(WAIT)
         cancel_scope.cancel()
         with pytest.raises(Abandoned):
-            sent.result(PATIENCE)
+            sent.result(WAIT)
     for thread in threading.enumerate():
         if thread.name == "mcp-ref:authorize":
-            thread.join(PATIENCE)
+            thread.join(WAIT)
             assert not thread.is_alive()
 
 
@@ -198,7 +198,7 @@ def test_a_failure_of_a_step_up_is_not_that_of_other_requests(scene: Authorized)
         if "scope=a" not in url:
             return browser(url)
         asked.set()
-        assert joined.wait(PATIENCE)
+        assert joined.wait(WAIT)
         raise TokenRefused("not a", "access_denied")
 
     first = Requests(scene, authorize=authorize)
@@ -209,11 +209,11 @@ def test_a_failure_of_a_step_up_is_not_that_of_other_requests(scene: Authorized)
     cancel_scope.on_pause = lambda begins: joined.set()
     with ThreadPoolExecutor(2) as pool:
         fails = pool.submit(first.send)
-        assert asked.wait(PATIENCE)
+        assert asked.wait(WAIT)
         works = pool.submit(second.send, cancel_scope)
         with pytest.raises(TokenRefused, match="not a"):
-            fails.result(PATIENCE)
-        assert works.result(PATIENCE) in scene.issuing.tokens
+            fails.result(WAIT)
+        assert works.result(WAIT) in scene.issuing.tokens
 
 
 # --- renewal
@@ -360,11 +360,11 @@ def test_while_a_person_is_asked_for_more_the_old_token_serves(scene: Authorized
     more.needs = ["write"]
     with ThreadPoolExecutor(1) as pool:
         widening = pool.submit(more.send)
-        assert slow.asked.wait(PATIENCE)
+        assert slow.asked.wait(WAIT)
         scene.clock.advance(3580)
         assert requests.send() == token
         slow.answers.set()
-        assert widening.result(PATIENCE) != token
+        assert widening.result(WAIT) != token
 
 
 def test_a_token_that_is_refused_as_soon_as_it_is_issued_is_no_loop(scene: Authorized) -> None:
@@ -516,8 +516,8 @@ def test_two_grants_of_one_store_do_not_show_the_same_refresh_token(scene: Autho
     assert one.send() == two.send()
     scene.issuing.revoke()
     with ThreadPoolExecutor(2) as pool:
-        sent = [pool.submit(each.send, None, lambda: both.wait(PATIENCE)) for each in (one, two)]
-        assert sent[0].result(PATIENCE) == sent[1].result(PATIENCE)
+        sent = [pool.submit(each.send, None, lambda: both.wait(WAIT)) for each in (one, two)]
+        assert sent[0].result(WAIT) == sent[1].result(WAIT)
     assert scene.issuing.grants().count(REFRESH) == 1 and scene.authorizations() == 1
 
 

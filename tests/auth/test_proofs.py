@@ -11,6 +11,7 @@ from mcp_ref.errors import AuthError
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
 from tests.conformance.es256 import Es256Signer
+from tests.support.patience import WAIT
 from tests.support.protected import DOCUMENT, NOW, RESOURCE, Door, access
 from tests.support.requirements_table import HANDSHAKE, STATELESS
 
@@ -151,14 +152,14 @@ def test_proofs_of_many_threads_are_each_good_once():
     proofs, together, taken = ProofChecker(RESOURCE, lambda: NOW), threading.Barrier(8), []
 
     def work():
-        together.wait(10)
+        together.wait(WAIT)
         taken.extend(number for number in range(200) if proofs.use(stamped(number, NOW + 60)))
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(WAIT)
     assert sorted(taken) == list(range(200)) and proofs._by_key == {"key": 200}
 
 

@@ -13,6 +13,7 @@ from mcp_ref.auth.jws import key_of, verifies
 from tests.auth.test_es256 import PEM
 from tests.meta.facts import ROOT
 from tests.meta.test_docstring_examples import blocks_of
+from tests.support.patience import WAIT
 
 EXAMPLE = ROOT / "examples" / "signers.py"
 MANUAL = ROOT / "mcp_ref" / "auth" / "jose.py"
@@ -44,7 +45,7 @@ def test_the_signer_over_openssl(tmp_path, monkeypatch):
     key.write_text(PEM)
     signer = signer_of(str(key))
     check(signer)
-    printed = subprocess.run([sys.executable, str(EXAMPLE), str(key)], stdout=subprocess.PIPE, check=True, timeout=20)
+    printed = subprocess.run([sys.executable, str(EXAMPLE), str(key)], stdout=subprocess.PIPE, check=True, timeout=WAIT)
     assert json.loads(printed.stdout) == signer.public_jwk
     with pytest.raises(subprocess.CalledProcessError):
         signer_of("no-such-key.pem")

@@ -9,14 +9,14 @@ import pytest
 from mcp_ref import deadline
 from mcp_ref.auth.client.oauth import MAX_HEAD, MAX_OPEN, RedirectListener, place_of
 from mcp_ref.errors import AuthError, Unauthorized
+from tests.support.patience import WAIT
 
 STATE = "the-state-1"
-PATIENCE = 10.0
 
 
 def ask(port: int, data: bytes, address: str = "127.0.0.1") -> bytes:
     """What a connection answers; it ends it."""
-    with socket.create_connection((address, port), PATIENCE) as sock:
+    with socket.create_connection((address, port), WAIT) as sock:
         sock.sendall(data)
         parts = []
         while True:
@@ -54,7 +54,7 @@ class Waiting:
         self._left.set()
 
     def result(self) -> Any:
-        self._thread.join(PATIENCE)
+        self._thread.join(WAIT)
         assert not self._thread.is_alive()
         return self.came[0]
 
@@ -99,7 +99,7 @@ def test_the_browser_comes_back_and_reads_how_it_ended(address: str, allowed: bo
         assert waits.result() == redirect.uri + target[len("/callback"):]
         assert not pages
         redirect.show_outcome(allowed)
-        browser.join(PATIENCE)
+        browser.join(WAIT)
     status, headers, body = head_of(pages[0])
     assert status == "HTTP/1.1 200 OK" and ("Access allowed" in body) is allowed
     assert (headers["cache-control"], headers["referrer-policy"]) == ("no-store", "no-referrer")
@@ -113,7 +113,7 @@ def test_who_closes_without_a_word_tells_of_a_failure() -> None:
         browser = threading.Thread(target=lambda: pages.append(ask(redirect.port, get("/callback?state=" + STATE))))
         browser.start()
         waits.result()
-    browser.join(PATIENCE)
+    browser.join(WAIT)
     assert b"Access not allowed" in pages[0]
 
 
@@ -131,7 +131,7 @@ def test_anything_else_gets_404_and_the_waiting_goes_on(data: bytes) -> None:
         status, headers, body = head_of(ask(redirect.port, data))
         assert status == "HTTP/1.1 404 Not Found" and headers["cache-control"] == "no-store" and STATE not in body
         assert not waits.came
-        with socket.create_connection(("127.0.0.1", redirect.port), PATIENCE) as sock:
+        with socket.create_connection(("127.0.0.1", redirect.port), WAIT) as sock:
             sock.sendall(get("/callback?state=" + STATE))
             assert waits.result() == redirect.uri + "?state=" + STATE
 
@@ -139,7 +139,7 @@ def test_anything_else_gets_404_and_the_waiting_goes_on(data: bytes) -> None:
 def test_a_request_may_come_in_pieces_and_others_may_say_nothing_or_go() -> None:
     with waiting() as (redirect, waits), contextlib.ExitStack() as closing:
         def connected() -> socket.socket:
-            return closing.enter_context(socket.create_connection(("127.0.0.1", redirect.port), PATIENCE))
+            return closing.enter_context(socket.create_connection(("127.0.0.1", redirect.port), WAIT))
 
         silent = connected()
         connected().close()
@@ -184,7 +184,7 @@ def test_a_port_may_be_fixed_and_used_again_at_once() -> None:
         with waiting(port=port, path="/a/b") as (redirect, waits):
             assert redirect.uri == "http://localhost:%d/a/b" % port
             ask(port, get("/callback?state=" + STATE))
-            with socket.create_connection(("127.0.0.1", port), PATIENCE) as sock:
+            with socket.create_connection(("127.0.0.1", port), WAIT) as sock:
                 sock.sendall(get("/a/b?state=" + STATE))
                 waits.result()
 

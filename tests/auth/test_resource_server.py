@@ -25,6 +25,7 @@ from tests.support.auth_server import AuthorizationServer
 from tests.support.http_exchange import BOTH, exchange, opening, request
 from tests.support.http_modern import STATELESS, enveloped, mirror
 from tests.support.legacy_web import LegacyWeb
+from tests.support.patience import WAIT
 from tests.support.protected import DOCUMENT, ISSUER, METADATA, NOW, RESOURCE, Door, access, protected_server, tokens
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import eventually, in_thread, said
@@ -51,7 +52,7 @@ class Engine:
         self.host = urlsplit(self.listener.address).netloc
 
     def ask(self, method, path, headers, body, query=""):
-        connection = http.client.HTTPConnection(self.host, timeout=20)
+        connection = http.client.HTTPConnection(self.host, timeout=WAIT)
         try:
             connection.request(method, path + ("?" + query if query else ""), body, {"Host": self.host, **headers})
             answer = connection.getresponse()

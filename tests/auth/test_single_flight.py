@@ -7,8 +7,7 @@ import pytest
 from mcp_ref.auth.client.single_flight import SingleFlight
 from mcp_ref.errors import AuthError, Unauthorized
 from mcp_ref.http11.client.connect import CancelScope, Abandoned
-
-PATIENCE = 10.0
+from tests.support.patience import WAIT
 
 
 class Waiter:
@@ -40,7 +39,7 @@ class Waiter:
             self.error = error
 
     def end(self) -> Optional[BaseException]:
-        self._thread.join(PATIENCE)
+        self._thread.join(WAIT)
         assert not self._thread.is_alive(), "nobody has told it"
         return self.error
 
@@ -59,7 +58,7 @@ class Work:
         self.runs += 1
         self.begun.set()
         try:
-            assert self.go.wait(PATIENCE)
+            assert self.go.wait(WAIT)
             self._ends(flight)
         except BaseException as error:
             self.error = error
@@ -74,7 +73,7 @@ def test_all_who_join_wait_for_one_piece_of_work() -> None:
     work.flight.start()
     for waiter in waiters:
         waiter.start()
-    assert work.begun.wait(PATIENCE) and not work.flight.over
+    assert work.begun.wait(WAIT) and not work.flight.over
     work.go.set()
     assert [waiter.end() for waiter in waiters] == [None] * 5 and work.runs == 1
     assert work.flight.over and work.flight.join() is None
@@ -120,7 +119,7 @@ def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
 
     def work_on(flight: SingleFlight) -> None:
         try:
-            flight.pause(PATIENCE)
+            flight.pause(WAIT)
         finally:
             tickets.append(flight.join())
 
@@ -131,7 +130,7 @@ def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
         waiter.cancel_scope.cancel()
         assert isinstance(waiter.end(), Abandoned)
     work.go.set()
-    assert work.over.wait(PATIENCE) and isinstance(work.error, Abandoned)
+    assert work.over.wait(WAIT) and isinstance(work.error, Abandoned)
     assert tickets == [None], "nobody can join what has been given up"
 
 
@@ -175,7 +174,7 @@ def test_waiting_sleeps() -> None:
 
     def work_on(flight: SingleFlight) -> None:
         flight.waiting_for_user(True)
-        assert busy.wait(PATIENCE)
+        assert busy.wait(WAIT)
         flight.waiting_for_user(False)
 
     work, cancel_scope = Work(work_on), Counting()
@@ -183,10 +182,10 @@ def test_waiting_sleeps() -> None:
     ticket = work.flight.join()
     assert ticket is not None
     work.flight.start()
-    ends = threading.Timer(0.0, lambda: (work.go.set(), seen.wait(PATIENCE), busy.set()))
+    ends = threading.Timer(0.0, lambda: (work.go.set(), seen.wait(WAIT), busy.set()))
     ends.start()
     work.flight.wait(ticket, cancel_scope)
-    ends.join(PATIENCE)
+    ends.join(WAIT)
     assert 1 <= cancel_scope.waits <= 4
 
 
@@ -194,7 +193,7 @@ def test_who_comes_before_that_pause_keeps_it_going() -> None:
     work = Work(lambda flight: flight.pause(0))
     first = Waiter(work.flight).start()
     work.flight.start()
-    assert work.begun.wait(PATIENCE)
+    assert work.begun.wait(WAIT)
     first.cancel_scope.cancel()
     first.end()
     second = Waiter(work.flight).start()
@@ -219,7 +218,7 @@ def test_while_a_person_is_waited_for_nobody_ages() -> None:
         for _ in range(2):
             flight.waiting_for_user(True)
             asked.set()
-            assert answered.wait(PATIENCE)
+            assert answered.wait(WAIT)
             flight.waiting_for_user(False)
 
     work = Work(ask)
@@ -227,9 +226,9 @@ def test_while_a_person_is_waited_for_nobody_ages() -> None:
     work.flight.start()
     assert first.still == []
     work.go.set()
-    assert asked.wait(PATIENCE) and first.stands.wait(PATIENCE) and leaves.stands.wait(PATIENCE)
+    assert asked.wait(WAIT) and first.stands.wait(WAIT) and leaves.stands.wait(WAIT)
     late = Waiter(work.flight).start()
-    assert late.stands.wait(PATIENCE)
+    assert late.stands.wait(WAIT)
     leaves.cancel_scope.cancel()
     assert isinstance(leaves.end(), Abandoned) and leaves.still == [True, False]
     answered.set()
@@ -247,7 +246,7 @@ def test_riders_that_come_and_go_at_the_end_all_come_free() -> None:
     outcomes: List[Any] = []
 
     def join_and_wait() -> None:
-        begin.wait(PATIENCE)
+        begin.wait(WAIT)
         ticket = work.flight.join()
         if ticket is not None:
             work.flight.wait(ticket, CancelScope())
@@ -256,8 +255,8 @@ def test_riders_that_come_and_go_at_the_end_all_come_free() -> None:
     threads = [threading.Thread(target=join_and_wait) for _ in range(4)]
     for thread in threads:
         thread.start()
-    begin.wait(PATIENCE)
+    begin.wait(WAIT)
     work.go.set()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(WAIT)
     assert stays.end() is None and len(outcomes) == 4

@@ -12,9 +12,9 @@ import pytest
 
 from mcp_ref.auth.client.store import FileStore, MemoryStore, TokenStore
 from mcp_ref.errors import AuthError
+from tests.support.patience import WAIT
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
-PATIENCE = 10.0
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -60,16 +60,16 @@ def test_who_renews_is_waited_for(store: TokenStore) -> None:
     def hold() -> None:
         with store.exclusive(nothing):
             inside.set()
-            assert go.wait(PATIENCE)
+            assert go.wait(WAIT)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert inside.wait(PATIENCE)
+    assert inside.wait(WAIT)
 
     def pause(seconds: float) -> None:
         pauses.append(seconds)
         go.set()
-        holder.join(PATIENCE)
+        holder.join(WAIT)
 
     with store.exclusive(pause):
         assert len(pauses) == 1
@@ -175,7 +175,7 @@ def test_threads_and_stores_on_one_file_lose_nothing(tmp_path: Path) -> None:
     begin = threading.Barrier(4)
 
     def add(number: int) -> None:
-        begin.wait(PATIENCE)
+        begin.wait(WAIT)
         for each in range(3):
             stores[number % 2].set("token", "%d-%d" % (number, each), {"n": number})
 
@@ -183,7 +183,7 @@ def test_threads_and_stores_on_one_file_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(WAIT)
     assert len(json.loads((tmp_path / "t").read_text())["records"]["token"]) == 12
 
 
@@ -209,7 +209,7 @@ def test_another_program_that_renews_is_waited_for(tmp_path: Path) -> None:
         def pause(seconds: float) -> None:
             pauses.append(seconds)
             if len(pauses) == 1:
-                other.communicate("go on\n", PATIENCE)
+                other.communicate("go on\n", WAIT)
 
         with FileStore(tmp_path / "t").exclusive(pause):
             assert pauses and other.returncode == 0

@@ -10,6 +10,7 @@ from mcp_ref.client import Client
 from mcp_ref.client.elicitation import Elicitation
 from mcp_ref.errors import InputUnavailable, RpcError
 from mcp_ref.transports.memory import pair
+from tests.support.patience import WAIT
 from tests.support.scripted import era_of
 from tests.support.sides import eventually
 
@@ -154,7 +155,7 @@ def test_progress_and_done_callbacks_of_a_future(revision, caplog):
     with connected(announcing(), revision) as client:
         future = client.submit_tool("announce", progress=fail)
         future.add_done_callback(lambda done: ended.set())
-        assert ended.wait(10)
+        assert ended.wait(WAIT)
         record = record_of(caplog, "progress callback fail raised LookupError")
     assert "(tools/call, request " in record.getMessage()
 

@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
+from tests.support.patience import WAIT
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 20
 
 PROGRAM = r'''
 import os, sys, time
@@ -81,5 +82,5 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doe
 @pytest.mark.parametrize("what", ["leaves", "calls", "host", "listener"])
 def test_a_forked_copy_disturbs_no_conversation_and_leaves_it_at_once(what: str, where: str, era: str) -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM, what, where, era], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=PATIENCE * 2)
+                          stderr=subprocess.STDOUT, timeout=WAIT)
     assert done.stdout == b"undisturbed\n" and done.returncode == 0, done.stdout.decode()

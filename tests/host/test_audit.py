@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from mcp_ref.host import Audit
+from tests.support.patience import WAIT
 
 HOSTILE = [
     'a\n{"event": "forged"}', "a\r\nb", "a\u2028b\u2029c\x85d", "\x00\x1b[2J", '"}\n', "\ud800", "\U0001f600",
@@ -95,7 +96,7 @@ def test_lines_of_many_threads_stay_whole_and_in_order(path):
     start = threading.Barrier(8)
 
     def write(number):
-        start.wait(10)
+        start.wait(WAIT)
         for n in range(50):
             audit.record("tool_call", "s%d" % number, tool="x" * (n * 7 % 600), n=n)
 
@@ -103,7 +104,7 @@ def test_lines_of_many_threads_stay_whole_and_in_order(path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(WAIT)
     written = lines_of(path)
     assert [line["seq"] for line in written] == list(range(1, 401))
     for number in range(8):

@@ -10,6 +10,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.messages.tools import CallToolResult
 from mcp_ref.server import Cache, Context, Extension, image
 from tests.meta.facts import ROOT
+from tests.support.patience import WAIT
 from tests.support.scripted import ScriptedPeer
 from tests.support.serving import ask, over
 
@@ -284,7 +285,7 @@ def test_a_server_without_pages_does_not_load_them():
     script = ("import sys; from mcp_ref import Server, connect; server = Server('x'); "
               "server.tool(lambda: 'x', name='x', meta={'a': 1}); client = connect(server); client.call_tool('x', {}); "
               "client.close(); sys.exit(any(name.endswith('registry.apps') for name in sys.modules))")
-    assert subprocess.run([sys.executable, "-c", script], cwd=str(ROOT), timeout=20).returncode == 0
+    assert subprocess.run([sys.executable, "-c", script], cwd=str(ROOT), timeout=WAIT).returncode == 0
 
 
 def test_a_client_of_ours_can_say_that_it_shows_apps():

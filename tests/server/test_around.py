@@ -10,6 +10,7 @@ from mcp_ref.errors import LocalProtocolError, PeerError
 from mcp_ref.server import Context, RequestNames, RpcError, Server, access_log, current
 from mcp_ref.server.registry.around import NAMING
 from tests.support.by_hand import ByHand, accept
+from tests.support.patience import WAIT
 from tests.support.sides import Gate, eventually
 
 ERAS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
@@ -130,7 +131,7 @@ def test_a_cancellation_passes():
     @server.tool
     def hold(ctx: Context) -> str:
         gate.hold()
-        ctx.cancelled.wait(10)
+        ctx.cancelled.wait(WAIT)
         ctx.check()
         return "late"
 
@@ -240,7 +241,7 @@ def test_the_context_is_there_without_a_parameter():
 
     with connect(server) as client:
         assert client.call_tool("direct").text == "direct" and found == ["direct"]
-        assert client.start_tool("tasked").result(10).text == "tasked"
+        assert client.start_tool("tasked").result(WAIT).text == "tasked"
     with pytest.raises(LocalProtocolError, match="no request is handled here"):
         current()
 

@@ -23,6 +23,7 @@ from mcp_ref.protocol.elicitation import FormError
 from mcp_ref.protocol.safe_urls import LinkError
 from mcp_ref.server.elicitation import Answer, NotAccepted, prepare
 from tests.support.asking import Asking
+from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import PATIENCE
 from tests.support.sides import Gate, said
@@ -301,7 +302,7 @@ def test_what_was_entered_does_not_show_by_accident():
 
 def test_a_server_that_asks_nothing_loads_nothing_for_it():
     program = "import sys, mcp_ref.server; print(sorted(m for m in sys.modules if 'elicit' in m or 'links' in m))"
-    found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True, timeout=30)
+    found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True, timeout=WAIT)
     assert found.stdout.strip() == b"[]"
 
 

@@ -18,6 +18,7 @@ from mcp_ref.server.registry.checks import Paging
 from mcp_ref.server.registry.directory import Directory, PathPattern, mime_type_of
 from mcp_ref.server.registry.safefiles import DescriptorTree, Missing, PathTree, TooLarge
 from mcp_ref.uritemplate import Template
+from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import ScriptedPeer
 from tests.support.serving import assert_masked
@@ -816,7 +817,7 @@ def test_a_folder_may_change_all_the_time_while_it_is_listed_and_read(tmp_path):
                 assert read(peer, BASE + "comes/f").get("error", {"code": -32002})["code"] == -32002
         finally:
             stop.set()
-            thread.join(10)
+            thread.join(WAIT)
     assert not thread.is_alive()
 
 

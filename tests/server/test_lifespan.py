@@ -16,6 +16,7 @@ from mcp_ref.errors import ConnectFailed
 from mcp_ref.protocol import envelope
 from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, Server
+from tests.support.patience import WAIT
 from tests.support.sides import Gate, eventually
 
 CALL = {"name": "work", "arguments": {}, "_meta": envelope.fields(LATEST, {})}
@@ -190,8 +191,8 @@ def test_it_waits_for_handlers_that_run():
         closing = threading.Thread(target=listener.close)
         closing.start()
         gate.open()
-        answer.result(10)
-        closing.join(10)
+        answer.result(WAIT)
+        closing.join(WAIT)
     assert place.events == ["entered", "held", "left"]
 
 
@@ -268,7 +269,7 @@ def test_over_stdio_what_entering_raises_ends_the_program_before_a_client_is_ser
     script, file = tmp_path / "child.py", tmp_path / "notes"
     script.write_text(CHILD)
     done = subprocess.run([sys.executable, str(script)], input=BODY + b"\n", stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, env=dict(os.environ, BROKEN="1", NOTES=str(file)), timeout=30)
+                          stderr=subprocess.PIPE, env=dict(os.environ, BROKEN="1", NOTES=str(file)), timeout=WAIT)
     assert done.returncode == 1 and done.stdout == b"" and b"OSError: no such database" in done.stderr
 
 
@@ -288,7 +289,7 @@ def test_each_worker_enters_its_own_and_sigterm_leaves_it(tmp_path):
         eventually(lambda: len({pid for _, pid in notes(file)}) == 2)
     finally:
         child.send_signal(signal.SIGTERM)
-        child.communicate(timeout=30)
+        child.communicate(timeout=WAIT)
     for pid in {pid for _, pid in notes(file)}:
         mine = [what for what, owner in notes(file) if owner == pid]
         assert mine[0] == "entered" and mine[-1] == "left" and mine.count("entered") == mine.count("left") == 1

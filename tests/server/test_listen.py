@@ -6,8 +6,7 @@ import pytest
 
 from mcp_ref import Context, Server, connect, threads
 from mcp_ref.errors import ConnectFailed
-
-PATIENCE = 10.0
+from tests.support.patience import WAIT
 
 
 @pytest.fixture(params=["tcp", "unix"])
@@ -20,7 +19,7 @@ def listener(request, tmp_path):
 
     @server.tool
     def wait(ctx: Context) -> str:
-        ctx.cancelled.wait(PATIENCE)
+        ctx.cancelled.wait(WAIT)
         return "cancelled"
 
     with server.listen("tcp://127.0.0.1:0" if request.param == "tcp" else "unix://%s" % (tmp_path / "s"), 0.05) as made:
@@ -65,7 +64,7 @@ def test_closing_the_listener_ends_connections_with_work_in_flight(listener):
     future = client.submit_tool("wait")
     client.ping()
     listener.close()
-    assert future.exception(PATIENCE) is not None
+    assert future.exception(WAIT) is not None
     client.close()
 
 

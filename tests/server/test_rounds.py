@@ -29,6 +29,7 @@ from mcp_ref.stores import tasks
 from mcp_ref.stores.sqlite import SqliteStore
 from tests.support.asking import Asking
 from tests.support.by_hand import EVERYTHING, MODEL_SAYS, ROOTS, ByHand, accept, asking_server, questions, said
+from tests.support.patience import WAIT
 from tests.support.sides import Gate, eventually, in_thread
 
 NAME = {"name": str}
@@ -750,7 +751,7 @@ def test_all_threads_of_a_process_get_the_same_keys():
     server, together, seen = asks(), threading.Barrier(8), []
 
     def look():
-        together.wait(5)
+        together.wait(WAIT)
         seen.append(server.states)
 
     for outcome in [in_thread(look) for _ in range(8)]:

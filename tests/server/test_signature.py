@@ -32,6 +32,7 @@ from mcp_ref.messages.tools import CallToolResult
 from mcp_ref.peer.context import Context
 from mcp_ref.server.hints import docstrings, values
 from mcp_ref.server.hints.signature import BindError, Signature, SignatureError, Unresolved, to_json
+from tests.support.patience import WAIT
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NEW_UNIONS = sys.version_info >= (3, 10)
@@ -1294,7 +1295,7 @@ def test_registering_plain_functions_loads_no_inspect() -> None:
         "print(sorted(set(sys.modules) - before), [n for n in ('datetime', 'mcp_ref.jsonschema', "
         "'mcp_ref.server.hints.docstrings', 'base64') if n in sys.modules and n not in before])"
     )
-    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=25)
+    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=WAIT)
     loaded = done.stdout.decode()
     for name in ("inspect", "docstrings", "jsonschema", "datetime"):
         assert name not in loaded

@@ -7,6 +7,7 @@ import pytest
 from mcp_ref import Server
 from mcp_ref.protocol.skills import MAX_SKILL_BYTES, MAX_SKILL_FILES
 from mcp_ref.server import BadSkill, Cache
+from tests.support.patience import WAIT
 from tests.support.scripted import ScriptedPeer
 from tests.support.serving import ask
 from tests.support.skill_folders import PDF, make_folder, skill, write
@@ -304,6 +305,6 @@ def test_the_list_is_kept_while_many_ask_and_files_change(folder):
         write(folder, "other%d/SKILL.md" % number, skill("other%d" % number))
     done.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(WAIT)
     extension.refresh()
     assert not errors and len(extension.listing) == 53

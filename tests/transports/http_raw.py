@@ -15,8 +15,8 @@ import pytest
 from mcp_ref import deadline
 from mcp_ref.http11.message import Exchange
 from mcp_ref.http11.server.server import HttpServer
+from tests.support.patience import WAIT
 
-PATIENCE = 20.0
 CERTIFICATE = pathlib.Path(__file__).resolve().parents[1] / "data" / "tls" / "localhost.pem"
 """Key and certificate of ``localhost`` and both loopback addresses, for tests only; valid for a hundred years."""
 
@@ -59,8 +59,8 @@ class Raw:
     """A connection that sends bytes as they are."""
 
     def __init__(self, address: Tuple[str, int], sock: Optional[socket.socket] = None) -> None:
-        self.sock = sock if sock is not None else socket.create_connection(address, PATIENCE)
-        self.sock.settimeout(PATIENCE)
+        self.sock = sock if sock is not None else socket.create_connection(address, WAIT)
+        self.sock.settimeout(WAIT)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._left = b""
 
@@ -145,7 +145,7 @@ def still_serves(server: HttpServer) -> None:
 
 def until(condition: Callable[[], Any]) -> Any:
     """Wait for something that has no event; bounded."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + WAIT
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.0005)
@@ -168,7 +168,7 @@ class Streams:
         self.begun.put(exchange)
 
     def next(self) -> Exchange:
-        return self.begun.get(timeout=PATIENCE)
+        return self.begun.get(timeout=WAIT)
 
 
 class Clock:
@@ -198,7 +198,7 @@ class Clock:
         reactor: Any = server._reactor
         until(lambda: reactor._swept >= now)
         reactor.command(looked.set)  # too late for the turn that looks
-        assert looked.wait(PATIENCE)
+        assert looked.wait(WAIT)
 
 
 @contextlib.contextmanager

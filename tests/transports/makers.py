@@ -19,10 +19,10 @@ from mcp_ref.transports.lines.sockets import connect_socket
 from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair
 from tests.support.faults import ByteByByte
+from tests.support.patience import WAIT
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHILDREN = pathlib.Path(__file__).resolve().parent / "children"
-PATIENCE = 20.0
 QUICK = {"shutdown_grace": 0.1, "terminate_grace": 0.1}
 
 Ends = Tuple[Transport, Transport]
@@ -82,7 +82,7 @@ def _sockets(address: str, limits: Limits) -> Iterator[Ends]:
     try:
         near = connect_socket(listener.address, limits)
         near.open()
-        yield Opened(near), accepted.get(timeout=PATIENCE)
+        yield Opened(near), accepted.get(timeout=WAIT)
     finally:
         listener.close()
 
@@ -109,7 +109,7 @@ def _child(limits: Limits) -> Iterator[Ends]:
         near = child("relay.py", listener.address, limits=limits)
         try:
             near.open()
-            yield Opened(near), accepted.get(timeout=PATIENCE)
+            yield Opened(near), accepted.get(timeout=WAIT)
         finally:
             near.close()
             listener.close()
@@ -168,7 +168,7 @@ class Running(threading.Thread):
             self._error = error
 
     def result(self) -> Any:
-        self.join(PATIENCE)
+        self.join(WAIT)
         if self.is_alive():
             raise AssertionError("still running")
         if self._error is not None:
@@ -178,7 +178,7 @@ class Running(threading.Thread):
 
 def until(condition: Callable[[], Any]) -> None:
     """Wait for a condition that no event tells of; bounded."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + WAIT
     while not condition():
         if time.monotonic() > end:
             raise AssertionError("it did not come true")

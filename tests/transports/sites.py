@@ -11,6 +11,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.server import Context
 from mcp_ref.stores.sqlite import SqliteStore
 from tests.support.http_exchange import Web
+from tests.support.patience import WAIT
 from tests.support.sides import Gate
 
 CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
@@ -73,7 +74,7 @@ class Site:
         def hold(ctx: Context) -> bool:
             """Wait until cancelled."""
             gate._entered.release()
-            return ctx.cancelled.wait(10)
+            return ctx.cancelled.wait(WAIT)
 
         @server.resource("config://app")
         def config() -> str:

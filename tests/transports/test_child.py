@@ -21,11 +21,12 @@ from mcp_ref.errors import ConnectFailed, ConnectionLost, LocalProtocolError
 from mcp_ref.limits import Limits
 from mcp_ref.transports.lines import process
 from mcp_ref.transports.lines.child import StdioChild, looks_like_json
+from tests.support.patience import WAIT
 from tests.transports.makers import (
-    CHILDREN, PATIENCE, QUICK, Running, child, collect, environment, opened, script, until,
+    CHILDREN, QUICK, Running, child, collect, environment, opened, script, until,
 )
 
-SLOW = {"shutdown_grace": PATIENCE, "terminate_grace": PATIENCE}
+SLOW = {"shutdown_grace": WAIT, "terminate_grace": WAIT}
 MIB = 1024 * 1024
 
 
@@ -42,13 +43,13 @@ class Alive:
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(self.path)
         self._listening.listen(10)
-        self._listening.settimeout(PATIENCE)
+        self._listening.settimeout(WAIT)
         self._held: List[socket.socket] = []
 
     def pid(self) -> int:
         """Wait for the next one; its process id."""
         held, _ = self._listening.accept()
-        held.settimeout(PATIENCE)
+        held.settimeout(WAIT)
         self._held.append(held)
         text = b""
         while not text.endswith(b"\n"):
@@ -76,7 +77,7 @@ class Alive:
         except BlockingIOError:
             return True
         finally:
-            self._held[0].settimeout(PATIENCE)
+            self._held[0].settimeout(WAIT)
 
     def close(self) -> None:
         for held in (self._listening, *self._held):
@@ -105,7 +106,7 @@ def test_close_closes_stdin_and_waits_for_the_child(alive: Alive) -> None:
 @pytest.mark.spec("stdio.shutdown-sigterm", "stdio.shutdown-force")
 def test_a_child_that_stays_gets_sigterm(alive: Alive) -> None:
     """[..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD"""
-    grace = {"shutdown_grace": 0.1, "terminate_grace": PATIENCE}
+    grace = {"shutdown_grace": 0.1, "terminate_grace": WAIT}
     words = ["connect", alive.path, "on-term", "terminated", "say", "{}", "stay"]
     with opened(stubborn(*words, grace=grace)) as transport:
         alive.pid()
@@ -131,7 +132,7 @@ def test_a_child_that_left_when_asked_may_leave_others_behind(alive: Alive) -> N
         reading = Running(transport.read)
         started = time.monotonic()
         transport.close()
-        assert time.monotonic() - started < PATIENCE / 2
+        assert time.monotonic() - started < WAIT / 2
         assert reading.result() is None
         assert alive.lives()
         os.kill(grandchild, signal.SIGKILL)
@@ -165,7 +166,7 @@ def test_the_end_of_a_child_is_noticed_while_another_process_holds_its_streams(
         started = time.monotonic()
         assert transport.reason() == "server was killed by SIGKILL; last stderr lines: last words"
         transport.close()
-        assert time.monotonic() - started < PATIENCE / 4
+        assert time.monotonic() - started < WAIT / 4
         os.kill(grandchild, signal.SIGKILL)
         assert alive.ended() == b""
 
@@ -247,7 +248,7 @@ def test_an_interrupted_close_can_be_taken_up_again() -> None:
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    transport = stubborn("deaf", "say", "{}", "stay", grace={"shutdown_grace": PATIENCE, "terminate_grace": 0.1})
+    transport = stubborn("deaf", "say", "{}", "stay", grace={"shutdown_grace": WAIT, "terminate_grace": 0.1})
     with opened(transport):
         transport.read()
         before = signal.signal(signal.SIGALRM, interrupt)
@@ -300,7 +301,7 @@ def test_children_that_nobody_closed_are_ended_at_exit(alive: Alive) -> None:
     with parent("forgetful", alive.path) as program:
         alive.pid()
         alive.pid()
-        assert program.wait(PATIENCE) == 0
+        assert program.wait(WAIT) == 0
         assert alive.ended() == alive.ended() == b""
 
 
@@ -308,13 +309,13 @@ def test_children_that_nobody_closed_are_ended_at_exit(alive: Alive) -> None:
 def test_a_parent_in_trouble(alive: Alive, trouble: str) -> None:
     with parent(trouble, alive.path) as program:
         alive.pid()
-        assert program.wait(PATIENCE) == 0
+        assert program.wait(WAIT) == 0
 
 
 def test_a_forked_copy_of_the_parent_neither_keeps_nor_ends_the_child(alive: Alive) -> None:
     with parent("forks", alive.path) as program:
         alive.pid()
-        assert program.wait(PATIENCE) == 0
+        assert program.wait(WAIT) == 0
         assert program.stdout is not None and program.stdout.read() == b"copied\n"
 
 
@@ -376,7 +377,7 @@ def test_a_receiver_of_stderr_may_close_the_transport() -> None:
     transport = stubborn("err", "fatal", "wait", stderr=close)
     with opened(transport):
         assert transport.read() is None
-        assert closed.wait(PATIENCE)
+        assert closed.wait(WAIT)
 
 
 def test_nonsense_for_stderr_is_refused_at_once() -> None:

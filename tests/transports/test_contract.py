@@ -11,6 +11,7 @@ from mcp_ref.errors import ConnectionLost, LocalProtocolError, Rejected
 from mcp_ref.limits import Limits
 from mcp_ref.transports.base import Transport, successor, why_ended
 from tests.support.faults import ByteByByte
+from tests.support.patience import WAIT
 from tests.transports.makers import LINE_FRAMED, MAKERS, Ends, Running, collect, ready, until, write_now
 
 LIMIT = 40_000
@@ -77,7 +78,7 @@ def test_the_messages_of_one_call_stay_together_whoever_else_writes(ends: Ends) 
     start = threading.Barrier(4)
 
     def write(name: int) -> None:
-        start.wait(10)
+        start.wait(WAIT)
         for number in range(50):
             near.write([b'{"%d": [%d, %d]}' % (name, number, part) for part in range(3)])
 

@@ -23,6 +23,7 @@ from mcp_ref.transports.memory import pair
 from mcp_ref.transports.replies import ReplyTransport
 from mcp_ref.transports.tap import Tap, tap
 from mcp_ref.wiretrace import Trace
+from tests.support.patience import WAIT
 from tests.support.scripted_http import ScriptedHttp
 from tests.transports.makers import custom_transport
 
@@ -116,7 +117,7 @@ def test_nothing_that_we_send_over_http_is_parsed_again(monkeypatch: pytest.Monk
         with connect(server.url, check_results=False, revisions=["2025-11-25"], roots=["/"]) as client:
             server.wait_for("response")
             client.call_tool("it", progress=lambda *step: None)
-            client.submit_tool("it").result(10)
+            client.submit_tool("it").result(WAIT)
             client.connection.notify("notifications/roots/list_changed")
             server.wait_for("notifications/roots/list_changed")
     assert read == [] and server.seen("tools/call")

@@ -24,6 +24,7 @@ from mcp_ref.streamable.client.http_sse import HttpSse
 from mcp_ref.wiretrace import Trace
 from tests.support.auth_server import browser
 from tests.support.authorized import Authorized
+from tests.support.patience import WAIT
 from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import Request, ScriptedHttp
 from tests.support.scripted_sse import Older
@@ -746,7 +747,7 @@ def test_so_it_is_with_a_person_at_a_browser(clock: Clock) -> None:
         client = scene.connect(authorize=visit)
         clients.append(client)
         scene.issuing.revoke()
-        assert client.call_tool("echo", {"text": "hi"}, timeout=5).text == "hi"
+        assert client.call_tool("echo", {"text": "hi"}, timeout=WAIT).text == "hi"
         client.close()
         assert scene.authorizations() == 2
 

@@ -13,7 +13,8 @@ from mcp_ref.http11.server.body_budget import SMALL, BodyBudget, NoRoom
 from mcp_ref.http11.server.request_parser import RequestParser
 from mcp_ref.http11.server.server import HttpServer
 from mcp_ref.limits import Limits
-from tests.transports.http_raw import (CERTIFICATE, PATIENCE, Clock, Raw, get, post, records, replies, serving,
+from tests.support.patience import WAIT
+from tests.transports.http_raw import (CERTIFICATE, Clock, Raw, get, post, records, replies, serving,
                                        still_serves, until)
 
 TOTAL = 400_000
@@ -49,7 +50,7 @@ class Site:
             exchange.start(200)
         self.entered.put(exchange)
         if path == "/wait":
-            assert self.gate.wait(PATIENCE)
+            assert self.gate.wait(WAIT)
             assert len(exchange.request.body) == int(length), "it is there until the handler returns"
         if path == "/raise":
             raise ZeroDivisionError
@@ -61,7 +62,7 @@ class Site:
             exchange.reply(200, (), length)
 
     def next(self) -> Exchange:
-        return self.entered.get(timeout=PATIENCE)
+        return self.entered.get(timeout=WAIT)
 
     @property
     def reactor(self) -> Any:
@@ -162,7 +163,7 @@ def test_many_threads_count_right() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(WAIT)
     assert bodies.held == 0
 
 
@@ -399,7 +400,7 @@ def the_end_of_the_server_while_a_handler_runs(site: Site, raw: Raw, clock: Cloc
     until(lambda: site.server.connections == 0)
     assert site.reactor.bodies.held == len(BODY)
     site.gate.set()
-    closing.join(PATIENCE)
+    closing.join(WAIT)
 
 
 @end
@@ -409,7 +410,7 @@ def a_whole_request_at_the_end_of_the_server(site: Site, raw: Raw, clock: Clock)
         site.next()
         raw.send(HALF[:20])
         until(lambda: any(connection.parser.unread for connection in site.reactor.connections))
-        closing = threading.Thread(target=site.server.close, args=(PATIENCE,))
+        closing = threading.Thread(target=site.server.close, args=(WAIT,))
         closing.start()
         until(lambda: site.reactor.closing)
         raw.send(HALF[20:])
@@ -418,7 +419,7 @@ def a_whole_request_at_the_end_of_the_server(site: Site, raw: Raw, clock: Clock)
         assert refused(raw).endswith(b"shutting down\n")
         site.gate.set()
         assert other.until(b"\r\n\r\n0")
-        closing.join(PATIENCE)
+        closing.join(WAIT)
 
 
 @pytest.mark.parametrize("kind", [Site, TlsSite])
@@ -549,7 +550,7 @@ def test_many_bodies_half_sent_at_once_while_others_are_served(site: Site, peak:
         served = sum(b"\r\n\r\n120000" in client.rest() for client in clients)
         over.set()
     for neighbour in neighbours:
-        neighbour.join(PATIENCE)
+        neighbour.join(WAIT)
     assert not problems and max(peak) <= TOTAL
     assert served + site.server.counters()["bodies without room"] == 30 and served < 10
 

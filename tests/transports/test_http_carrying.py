@@ -26,6 +26,7 @@ from mcp_ref.streamable.client.posts import Post, is_whole
 from mcp_ref.streamable.client.streamable import StreamableHttp
 from mcp_ref.transports.exchanges import Outgoing
 from mcp_ref.wiretrace import Event, Trace
+from tests.support.patience import WAIT
 from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import Cut, Request, ScriptedHttp, head, notification, said
 from tests.support.sides import Gate, eventually, in_thread
@@ -399,7 +400,7 @@ def test_time_is_over_whatever_the_head_says(server: ScriptedHttp, line: str, bo
         waiting = in_thread(client.call_tool, "it", timeout=0.05)
         gate.entered()
         with pytest.raises(RequestTimeout):
-            waiting.get(3)
+            waiting.get(WAIT)
 
 
 @pytest.mark.race
@@ -451,7 +452,7 @@ def test_time_is_over_although_there_is_no_room_for_what_came(server: ScriptedHt
         try:
             waiting = in_thread(client.call_tool, "it", timeout=0.05)
             with pytest.raises(RequestTimeout):
-                waiting.get(3)
+                waiting.get(WAIT)
         finally:
             channel._inbox = used
             inbox.end(drop=True)
@@ -513,7 +514,7 @@ def test_an_interrupt_before_it_is_carried_costs_no_place(
         with interrupted(Executor, "wait_hook", monkeypatch):
             call(client)
         assert client.connection.table.empty
-        assert call(client, timeout=2) == "tools/call"
+        assert call(client, timeout=WAIT) == "tools/call"
         eventually(lambda: at_rest(channel_of(client)))
 
 
@@ -526,12 +527,12 @@ def test_a_call_of_the_same_thread_in_between_loses_nothing(
 
     def entered(self: Executor) -> Any:
         monkeypatch.setattr(Executor, "wait_hook", hook)
-        inner.append(call(client, "inner", timeout=2))
+        inner.append(call(client, "inner", timeout=WAIT))
         return hook(self)
 
     with opened(server) as client:
         monkeypatch.setattr(Executor, "wait_hook", entered)
-        assert call(client, "outer", timeout=2) == "tools/call" and inner == ["tools/call"]
+        assert call(client, "outer", timeout=WAIT) == "tools/call" and inner == ["tools/call"]
         eventually(lambda: at_rest(channel_of(client)))
 
 
@@ -735,7 +736,7 @@ def test_a_timeout_that_is_no_number_costs_no_place(server: ScriptedHttp) -> Non
     with opened(server, limits=Limits(max_http_requests=1)) as client:
         with pytest.raises(TypeError):
             client.call_tool("it", timeout="5")  # type: ignore[arg-type]
-        assert call(client, timeout=2) == "tools/call"
+        assert call(client, timeout=WAIT) == "tools/call"
         eventually(lambda: at_rest(channel_of(client)))
 
 
@@ -752,7 +753,7 @@ def test_a_job_that_waits_is_not_lost_where_there_is_no_thread(monkeypatch: pyte
             patch.setattr(threading.Thread, "start", no_thread)
             pool.release_slot()  # whose own job is done: nothing to complain of
         pool.submit(lambda: (done.release(), None)[1])
-        assert done.acquire(timeout=2) and done.acquire(timeout=2)
+        assert done.acquire(timeout=WAIT) and done.acquire(timeout=WAIT)
     finally:
         pool.close()
 

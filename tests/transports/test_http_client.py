@@ -24,6 +24,7 @@ from mcp_ref.streamable.client.inbox import Inbox, is_answer
 from mcp_ref.streamable.client.streamable import StreamableHttp, Trail
 from mcp_ref.transports.exchanges import Outgoing
 from tests.support.clocks import by_hand
+from tests.support.patience import WAIT
 from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import EVERYTHING, SERVER, Request, ScriptedHttp, chunk, head, log, said
 from tests.support.sides import Gate, eventually, in_thread
@@ -91,7 +92,7 @@ def test_a_stream_cut_at_any_byte_delivers_everything_once_or_fails_clearly(serv
         while position <= length:
             heard.clear()
             try:
-                outcomes.append(call(client, str(position), timeout=10))
+                outcomes.append(call(client, str(position), timeout=WAIT))
                 eventually(lambda: heard == ["news"])
             except AnswerLost:
                 outcomes.append("lost")
@@ -157,7 +158,7 @@ def test_a_json_answer_cut_at_any_byte_is_a_failure_of_its_request(server: Scrip
         position, length = 0, 1
         while position < length:
             with pytest.raises((AnswerLost, PeerProtocolError)):
-                call(client, str(position), timeout=10)
+                call(client, str(position), timeout=WAIT)
             position, length = position + 1, len(whole[0])
         assert call(client, str(length)) == "answer"
 
@@ -206,7 +207,7 @@ def test_a_connection_that_the_server_closed_is_not_used_again(server: ScriptedH
     server.on["tools/call"] = answer
     with quiet(server) as client:
         for _ in range(20):
-            assert call(client) == "before the end" and closing.acquire(timeout=10)
+            assert call(client) == "before the end" and closing.acquire(timeout=WAIT)
     assert len(server.seen("tools/call")) == 20
 
 
@@ -320,7 +321,7 @@ def test_what_is_no_http_fails_the_request_and_the_next_one_works(server: Script
     server.on["tools/call"] = answer
     with quiet(server) as client:
         with pytest.raises((TransportError, PeerProtocolError)):
-            call(client, timeout=10)
+            call(client, timeout=WAIT)
         client.ping()
 
 
@@ -344,7 +345,7 @@ def test_a_connection_whose_reply_was_broken_is_not_used_again(server: ScriptedH
     server.on["ping"] = pong
     with quiet(server) as client:
         with pytest.raises(AnswerLost):
-            call(client, timeout=10)
+            call(client, timeout=WAIT)
         client.ping()
     assert broken[0] != broken[1]
 
@@ -550,7 +551,7 @@ class Forwarding:
             except OSError:
                 pass
         for thread in self._threads:
-            thread.join(10)
+            thread.join(WAIT)
         for sock in self._socks:
             sock.close()
 
@@ -781,7 +782,7 @@ def test_more_requests_than_the_limit_wait_for_their_turn(server: ScriptedHttp) 
 
     def answer(request: Request) -> None:
         assert most.acquire(blocking=False), "more than max_http_requests at a time"
-        both.wait(10)  # as many as that do come at a time
+        both.wait(WAIT)  # as many as that do come at a time
         most.release()
         request.answer(said(request.message["params"]["name"]))
 
@@ -792,7 +793,7 @@ def test_more_requests_than_the_limit_wait_for_their_turn(server: ScriptedHttp) 
     server.on["tools/call"], server.on["GET"] = answer, stream
     with quiet(server, limits=Limits(max_http_requests=2)) as client:
         futures = [client.submit_tool("t%d" % number) for number in range(30)]
-        assert [future.result(10).content[0].text for future in futures] == ["t%d" % number for number in range(30)]
+        assert [future.result(WAIT).content[0].text for future in futures] == ["t%d" % number for number in range(30)]
 
 
 class Noted(str):
@@ -805,7 +806,7 @@ def test_a_future_that_is_done_keeps_nothing_of_its_request(server: ScriptedHttp
         text = Noted("x" * 100_000)
         noted = weakref.ref(text)
         future = client.submit_tool("it", {"text": text})
-        assert future.result(10).content[0].text == "done"
+        assert future.result(WAIT).content[0].text == "done"
         del text
         eventually(lambda: gc.collect() >= 0 and noted() is None)
         assert future.done()
@@ -866,7 +867,7 @@ def test_close_at_any_moment_frees_everybody(server: ScriptedHttp, moment: str) 
         else:
             gate.entered()
         client.close()
-        assert client.connection.wait_closed(10)
+        assert client.connection.wait_closed(WAIT)
         if moment != "DELETE":
             with pytest.raises(McpError):
                 using.get()
@@ -923,7 +924,7 @@ def test_a_timeout_frees_the_thread_and_the_connection_of_its_request(server: Sc
             with pytest.raises(RequestTimeout):
                 call(client, timeout=0.02)
         for _ in range(3):
-            assert gone.acquire(timeout=10)
+            assert gone.acquire(timeout=WAIT)
         client.ping()
 
 
@@ -1011,6 +1012,6 @@ def test_the_capabilities_of_a_new_session_take_the_place_of_the_old_ones(server
     server.on["tools/call"] = lambda request: request.reply(404) if request.headers["mcp-session-id"] == "session-0" \
         else request.answer(said("new"))
     with quiet(server) as client:
-        assert client.submit_tool("x").exception(10).__class__ is SessionExpired  # a future is not sent again
-        assert call(client) == "new" and client.submit_tool("x").result(10).content[0].text == "new"
+        assert client.submit_tool("x").exception(WAIT).__class__ is SessionExpired  # a future is not sent again
+        assert call(client) == "new" and client.submit_tool("x").result(WAIT).content[0].text == "new"
         assert list(client.server_capabilities["experimental"]) == ["n1"]

@@ -11,6 +11,7 @@ from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.server import Server
 from mcp_ref.streamable.server.endpoint import Endpoint
 from tests.support.http_exchange import Web, exchange, opening, request
+from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import Gate, eventually, in_thread, said, work_params, working_server
 
@@ -239,7 +240,7 @@ def test_a_handler_runs_on_the_thread_that_brought_its_request():
 
 def test_the_requests_of_a_batch_run_side_by_side():
     both = threading.Barrier(2)
-    with web({"meet": lambda ctx: both.wait(5) is not None}, "2025-03-26") as client:
+    with web({"meet": lambda ctx: both.wait(WAIT) is not None}, "2025-03-26") as client:
         answers = client.post([request(n, "tools/call", work_params("meet")) for n in (1, 2)])
         assert [said(answer) for answer in answers.message] == ["True", "True"]
 

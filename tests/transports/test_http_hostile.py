@@ -10,8 +10,9 @@ import pytest
 from mcp_ref.http11.message import Exchange
 from mcp_ref.http11.server.request_parser import RequestParser
 from mcp_ref.http11.server.server import HttpServer
+from tests.support.patience import WAIT
 from tests.transports.http_cases import CASES, LIMITS, Case
-from tests.transports.http_raw import PATIENCE, Raw, echo, get, post, records, replies, serving, still_serves, until
+from tests.transports.http_raw import Raw, echo, get, post, records, replies, serving, still_serves, until
 from tests.transports.test_http_parsing import cut
 
 
@@ -102,7 +103,7 @@ def test_many_pipelined_requests_are_answered_in_order_and_held_back_while_nobod
     gate = threading.Event()
 
     def handler(exchange: Exchange) -> None:
-        assert gate.wait(PATIENCE)
+        assert gate.wait(WAIT)
         echo(exchange)
 
     with serving(handler) as server, Raw(server.address) as raw:
@@ -114,8 +115,8 @@ def test_many_pipelined_requests_are_answered_in_order_and_held_back_while_nobod
         gate.set()
         for number in range(5000):
             assert raw.until(b"." * 1000).endswith(b"%06d" % number + b"." * 1000)
-        sender.join(PATIENCE)
-        still.join(PATIENCE)
+        sender.join(WAIT)
+        still.join(WAIT)
         assert not sender.is_alive() and not still.is_alive()
 
 
@@ -158,7 +159,7 @@ def test_a_mistake_of_ours_costs_one_connection(monkeypatch: pytest.MonkeyPatch,
 def test_connections_that_say_nothing_are_just_sockets() -> None:
     with serving() as server:
         before = threading.active_count()
-        sockets = [socket.create_connection(server.address, PATIENCE) for _ in range(400)]
+        sockets = [socket.create_connection(server.address, WAIT) for _ in range(400)]
         still_serves(server)
         assert threading.active_count() <= before + 2
         with Raw(server.address, sockets[200]) as raw:

@@ -6,7 +6,8 @@ from typing import Callable, List, Optional
 import pytest
 
 from mcp_ref.http11.server.leader import LeaderThread
-from tests.transports.http_raw import PATIENCE, until
+from tests.support.patience import WAIT
+from tests.transports.http_raw import until
 
 
 class Work:
@@ -19,7 +20,7 @@ class Work:
 
     def step(self) -> bool:
         assert self.inside.acquire(timeout=0), "two threads lead"
-        job = self.todo.get(timeout=PATIENCE)
+        job = self.todo.get(timeout=WAIT)
         self.inside.release()
         return job is not None and (self.lead.run_inline(job) or True)
 
@@ -31,7 +32,7 @@ def work() -> Work:
 
 def end(work: Work) -> None:
     work.todo.put(None)
-    work.lead.join(PATIENCE)
+    work.lead.join(WAIT)
 
 
 @pytest.mark.race
@@ -42,12 +43,12 @@ def test_each_job_that_waits_for_the_next_one_gets_it(work: Work) -> None:
     def job(number: int) -> None:
         threads.append(threading.current_thread())
         events[number].set()
-        assert number + 1 == len(events) or events[number + 1].wait(PATIENCE)
+        assert number + 1 == len(events) or events[number + 1].wait(WAIT)
 
     for number in range(len(events)):
         work.todo.put(lambda number=number: job(number))  # type: ignore[misc]
     work.lead.start()
-    assert events[-1].wait(PATIENCE)
+    assert events[-1].wait(WAIT)
     end(work)
     assert len(set(threads)) == len(events)
     until(lambda: not any(thread.is_alive() for thread in threads))
@@ -61,9 +62,9 @@ def test_quick_jobs_stay_on_one_thread_and_slow_ones_disturb_the_calm(work: Work
     work.todo.put(done.set)
     work.lead._tick = 0.1  # so that a busy machine makes no quick job look slow
     work.lead.start()
-    assert done.wait(PATIENCE) and len(threads) < 5
+    assert done.wait(WAIT) and len(threads) < 5
     until(work.lead.can_run_inline)
-    work.todo.put(lambda: gate.wait(PATIENCE) and None)
+    work.todo.put(lambda: gate.wait(WAIT) and None)
     until(lambda: not work.lead.can_run_inline())
     work.lead._inline_from = 1e-9  # long ago; but the slow one is still at work
     assert not work.lead.can_run_inline()
@@ -99,9 +100,9 @@ def test_without_threads_the_old_one_keeps_the_lead(work: Work, monkeypatch: pyt
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", none_left)
-    work.todo.put(lambda: refused.wait(PATIENCE) and None)
-    assert refused.wait(PATIENCE)
+    work.todo.put(lambda: refused.wait(WAIT) and None)
+    assert refused.wait(WAIT)
     monkeypatch.setattr(threading.Thread, "start", start)
     work.todo.put(after.set)
-    assert after.wait(PATIENCE)
+    assert after.wait(WAIT)
     end(work)

@@ -14,6 +14,7 @@ from mcp_ref.protocol.streamable_http.refusals import SINGLE
 from tests.spec.basic.test_http_modern_headers import refused
 from tests.support.http_exchange import Web, exchange, request
 from tests.support.http_modern import ModernWeb, made
+from tests.support.patience import WAIT
 from tests.support.sides import working_server
 from tests.transports.http_raw import Raw
 from tests.transports.test_wsgi import Site
@@ -143,7 +144,7 @@ def test_a_client_of_the_standard_library_sends_each_once():
     """So that what is refused is no ordinary client: `http.client` with the fields of a proper request."""
     server = Server("web")
     with server.listen("http://127.0.0.1:0/mcp") as listener:
-        connection = http.client.HTTPConnection(listener.address.split("/")[2], timeout=10)
+        connection = http.client.HTTPConnection(listener.address.split("/")[2], timeout=WAIT)
         connection.request("POST", "/mcp", json.dumps(request(1, "initialize", {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}})),
             {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"})

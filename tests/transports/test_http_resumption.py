@@ -16,6 +16,7 @@ from mcp_ref.stores.sqlite import SqliteStore
 from mcp_ref.streamable.server.reply_stream import event_id
 from mcp_ref.streamable.shared import resumption
 from tests.support.http_exchange import opening
+from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import Gate, eventually, in_thread
 from tests.transports.sites import Site, call
@@ -562,7 +563,7 @@ class Process:
 
     def ask(self, method, body=None, last=None, id=None):
         """One request on a connection of its own: the reply, unread."""
-        connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=20)
+        connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=WAIT)
         fields = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
         fields.update({"Last-Event-ID": last} if last else {}, **({"Mcp-Session-Id": id} if id else {}))
         connection.request(method, self.url.path, None if body is None else json.dumps(body), fields)
@@ -576,7 +577,7 @@ class Process:
 
     def __exit__(self, *exception):
         self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=WAIT)
         self.close()
 
     def close(self):

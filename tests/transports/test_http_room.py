@@ -17,8 +17,9 @@ from mcp_ref.streamable.server.endpoint import Endpoint
 from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.streamable.server.session_table import SessionTable
 from tests.support.http_exchange import BOTH, ScriptedExchange, Web, exchange, opening
+from tests.support.patience import WAIT
 from tests.support.sides import in_thread, working_server
-from tests.transports.http_raw import PATIENCE, Clock, Raw, Streams, get, post, serving, until
+from tests.transports.http_raw import Clock, Raw, Streams, get, post, serving, until
 
 A, B, C = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 CLOSE = "Connection: close"
@@ -133,7 +134,7 @@ def test_a_framework_says_where_a_request_came_from() -> None:
     caller = Caller(Endpoint(working_server({}, limits=limits).connect, limits=limits))
     headers = {"Host": "localhost", "Accept": BOTH, "Content-Type": "application/json"}
     for peer, wanted in [(A, 200), (A, 200), (A, 503), (B, 200)]:
-        answer = caller.call("POST", "/mcp", headers, json.dumps(opening("2025-11-25")).encode(), PATIENCE, peer)
+        answer = caller.call("POST", "/mcp", headers, json.dumps(opening("2025-11-25")).encode(), WAIT, peer)
         id = dict(answer.headers).get("Mcp-Session-Id")
         assert answer.status == wanted and b"".join(answer.chunks)
         if id is not None:
@@ -365,9 +366,9 @@ def test_a_stream_of_who_has_most_makes_room_for_who_has_less() -> None:
             sock.bind(("127.0.0.2", 0))
         except OSError:
             pytest.skip("this system has one address of its own only")
-        sock.settimeout(PATIENCE)
+        sock.settimeout(WAIT)
         sock.connect(server.address)
         raw = Raw(server.address, sock)
         raw.send(get("/new", CLOSE))
         assert raw.rest().startswith(b"HTTP/1.1 200")
-        assert streams.closed.get(timeout=PATIENCE)
+        assert streams.closed.get(timeout=WAIT)

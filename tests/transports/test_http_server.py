@@ -16,7 +16,8 @@ from mcp_ref.http11.server import reactor as reactor_module
 from mcp_ref.http11.server.server import HttpServer
 from mcp_ref.limits import Limits
 from mcp_ref.threads import defer
-from tests.transports.http_raw import (CERTIFICATE, PATIENCE, Clock, Raw, Reply, Streams, echo, get, post, records,
+from tests.support.patience import WAIT
+from tests.transports.http_raw import (CERTIFICATE, Clock, Raw, Reply, Streams, echo, get, post, records,
                                        replies, serving, still_serves, until)
 
 CLOSE = "Connection: close"
@@ -60,7 +61,7 @@ def test_the_handler_sees_the_whole_request() -> None:
 
 def test_a_connection_serves_many_requests() -> None:
     with serving() as server:
-        client = http.client.HTTPConnection(*server.address, timeout=PATIENCE)
+        client = http.client.HTTPConnection(*server.address, timeout=WAIT)
         for number in range(100):
             client.request("POST", "/%d?q" % number, b"x" * number)
             assert client.getresponse().read() == b"POST /%d?q " % number + b"x" * number
@@ -86,7 +87,7 @@ def test_pipelined_requests_are_answered_in_order_one_at_a_time() -> None:
 @pytest.mark.parametrize("body", [b"", b"x", b"y" * 70_000, b"z" * 16 * 1024 * 1024], ids=len)
 def test_bodies_of_every_size_there_and_back(body: bytes) -> None:
     with serving(lambda exchange: exchange.reply(200, (), exchange.request.body)) as server:
-        client = http.client.HTTPConnection(*server.address, timeout=PATIENCE)
+        client = http.client.HTTPConnection(*server.address, timeout=WAIT)
         for chunked in (False, True):
             pieces = (body[start:start + 100_000] for start in range(0, len(body), 100_000))
             client.request("POST", "/", pieces if chunked else body, encode_chunked=chunked,
@@ -143,7 +144,7 @@ def test_continue_is_said_when_the_client_waits_for_it_and_when_it_is_its_turn()
     gate = threading.Event()
 
     def handler(exchange: Exchange) -> None:
-        assert gate.wait(PATIENCE)
+        assert gate.wait(WAIT)
         echo(exchange)
 
     with serving(handler) as server, Raw(server.address) as raw:
@@ -187,7 +188,7 @@ def test_a_handler_that_fails_in_a_stream_leaves_no_whole_reply(caplog: Any) -> 
         raw.send(get())
         with pytest.raises(http.client.IncompleteRead):
             replies(raw.rest())
-        assert closed.wait(PATIENCE)
+        assert closed.wait(WAIT)
 
 
 @pytest.mark.parametrize("status, headers", [
@@ -240,7 +241,7 @@ def test_a_stream_goes_on_after_the_handler_and_from_any_thread() -> None:
         for number in range(20):
             thread = threading.Thread(target=lambda: exchange.send(b"piece"))
             thread.start()
-            thread.join(PATIENCE)
+            thread.join(WAIT)
             assert raw.until(b"\r\n") + raw.until(b"\r\n") == b"5\r\npiece\r\n"
         assert exchange.send(b"") and exchange.send(b"large" * 40_000)
         assert raw.until(b"\r\n") == b"30d40\r\n" and raw.until(b"\r\n") == b"large" * 40_000 + b"\r\n"
@@ -259,18 +260,18 @@ def test_nothing_of_a_stream_is_sent_before_its_first_piece_or_the_handlers_end(
     def handler(exchange: Exchange) -> None:
         exchange.start(200)
         begun.set()
-        assert gate.wait(PATIENCE)
+        assert gate.wait(WAIT)
         if exchange.request.path == "/piece":
             exchange.send(b"x")
 
     with serving(handler) as server, Raw(server.address) as raw:
         raw.send(get("/piece"))
-        assert begun.wait(PATIENCE)
+        assert begun.wait(WAIT)
         still_waits = raw.sock
         still_waits.setblocking(False)
         with pytest.raises(BlockingIOError):
             still_waits.recv(1)
-        still_waits.settimeout(PATIENCE)
+        still_waits.settimeout(WAIT)
         gate.set()
         assert raw.until(b"1\r\nx\r\n").startswith(b"HTTP/1.1 200 OK")
     with serving(handler) as server, Raw(server.address) as raw:
@@ -297,7 +298,7 @@ def test_a_thousand_open_streams_cost_no_thread() -> None:
         for client in clients[:500]:
             client.sock.close()
         for _ in range(500):
-            streams.closed.get(timeout=PATIENCE)
+            streams.closed.get(timeout=WAIT)
         until(lambda: server.connections == 500)
 
 
@@ -312,7 +313,7 @@ def test_the_end_of_a_streams_client_is_told_once(way: str) -> None:
         raw.until(b"\r\n\r\n")
         exchange = streams.next()
         {"reset": raw.reset, "end": raw.end, "close": raw.sock.close}[way]()
-        assert streams.closed.get(timeout=PATIENCE) is exchange
+        assert streams.closed.get(timeout=WAIT) is exchange
         assert exchange.send(b"x") is False
         exchange.finish(b"x")
         until(lambda: server.connections == 0)
@@ -331,7 +332,7 @@ def test_the_end_of_a_client_is_told_while_the_handler_runs() -> None:
             return
         exchange.on_close = closed.set
         entered.set()
-        assert closed.wait(PATIENCE)
+        assert closed.wait(WAIT)
         exchange.start(200)
         after.append(exchange.send(b"x"))
         exchange.reply(200)
@@ -339,7 +340,7 @@ def test_the_end_of_a_client_is_told_while_the_handler_runs() -> None:
 
     with serving(handler) as server, Raw(server.address) as raw:
         raw.send(post(b"x"))
-        assert entered.wait(PATIENCE)
+        assert entered.wait(WAIT)
         raw.reset()
         until(lambda: len(after) == 2)
         still_serves(server)
@@ -350,7 +351,7 @@ def test_on_close_may_wait_and_may_fail(caplog: Any) -> None:
     gate, streams = threading.Event(), Streams()
 
     def failing() -> None:
-        assert gate.wait(PATIENCE)
+        assert gate.wait(WAIT)
         raise ValueError("of on_close")
 
     with serving(streams) as server, records(caplog) as logged:
@@ -368,7 +369,7 @@ def test_a_half_closed_client_gets_its_replies() -> None:
     gate = threading.Event()
 
     def handler(exchange: Exchange) -> None:
-        assert gate.wait(PATIENCE)
+        assert gate.wait(WAIT)
         if exchange.request.path == "/stream":
             exchange.start(200)
             assert exchange.send(b"one ")
@@ -402,16 +403,16 @@ def test_a_client_whose_reply_is_watched_is_gone_when_it_ends_its_side(way: str,
         if not first:
             exchange.watch()
         entered.set()
-        assert ended.wait(PATIENCE)
+        assert ended.wait(WAIT)
         if first:
             exchange.watch()
-        assert closed.wait(PATIENCE)
+        assert closed.wait(WAIT)
         exchange.reply(200)
         after.append("no error")
 
     with serving(handler) as server, Raw(server.address) as raw:
         raw.send(post(b"x"))
-        assert entered.wait(PATIENCE)
+        assert entered.wait(WAIT)
         connection = only_connection(server)
         {"reset": raw.reset, "end": raw.end, "close": raw.sock.close}[way]()
         until(lambda: connection.half_closed or connection.gone)
@@ -437,7 +438,7 @@ def test_a_half_closed_client_that_goes_is_noticed(clock: Clock) -> None:
     streams, gate = Streams(), threading.Event()
 
     def handler(exchange: Exchange) -> None:
-        assert gate.wait(PATIENCE)
+        assert gate.wait(WAIT)
         streams(exchange)
 
     with serving(handler) as server, Raw(server.address) as raw:
@@ -463,7 +464,7 @@ def test_a_stream_whose_client_does_not_read_is_let_go(caplog: Any) -> None:
             while exchange.send(b"x" * 50_000):
                 sent += 1
                 assert sent < 2000
-            assert streams.closed.get(timeout=PATIENCE) is exchange
+            assert streams.closed.get(timeout=WAIT) is exchange
             assert server.counters() == {"slow readers": 1}
             until(lambda: any("max_stream_bytes (100000)" in record.getMessage() for record in logged))
         with pytest.raises((ConnectionError, AssertionError)):
@@ -507,7 +508,7 @@ def test_a_stream_whose_client_reads_nothing_is_let_go_in_time(clock: Clock) -> 
         clock.leap(server, 50)
         assert streams.closed.empty()
         clock.pass_by(server, 11)
-        assert streams.closed.get(timeout=PATIENCE) is exchange
+        assert streams.closed.get(timeout=WAIT) is exchange
 
 
 # --- Times ------------------------------------------------------------------------------------------------------------
@@ -554,14 +555,14 @@ def test_running_requests_and_open_streams_have_no_end(clock: Clock) -> None:
     def handler(exchange: Exchange) -> None:
         if exchange.request.method == "POST":
             entered.set()
-            assert gate.wait(PATIENCE)
+            assert gate.wait(WAIT)
         streams(exchange)
 
     with serving(handler) as server, Raw(server.address) as one, Raw(server.address) as two:
         one.send(get("/stream"))
         two.send(post(b"x"))
         exchange = streams.next()
-        assert entered.wait(PATIENCE)
+        assert entered.wait(WAIT)
         clock.leap(server, 100_000)
         gate.set()
         assert two.until(b"POST /? x")
@@ -585,7 +586,7 @@ def test_handlers_that_block_do_not_keep_others_waiting() -> None:
 
     def handler(exchange: Exchange) -> None:
         if exchange.request.path == "/together":
-            together.wait(PATIENCE)
+            together.wait(WAIT)
         echo(exchange)
 
     with serving(handler) as server, contextlib.ExitStack() as stack:
@@ -603,7 +604,7 @@ def test_requests_wait_when_all_workers_are_busy_but_the_rest_goes_on(monkeypatc
     gate, streams = threading.Event(), Streams()
 
     def wait(exchange: Exchange) -> None:
-        assert gate.wait(PATIENCE)
+        assert gate.wait(WAIT)
         streams(exchange)
 
     def handler(exchange: Exchange) -> None:
@@ -767,13 +768,13 @@ def trusting() -> ssl.SSLContext:
 
 def encrypted(server: HttpServer) -> Raw:
     """A client that takes an end without a word for an error."""
-    sock = socket.create_connection(server.address, PATIENCE)
+    sock = socket.create_connection(server.address, WAIT)
     return Raw(server.address, trusting().wrap_socket(sock, server_hostname="localhost", suppress_ragged_eofs=False))
 
 
 def test_tls_carries_everything(secure: HttpServer) -> None:
     assert secure.url.startswith("https://127.0.0.1:")
-    client = http.client.HTTPSConnection("127.0.0.1", secure.port, timeout=PATIENCE, context=trusting())
+    client = http.client.HTTPSConnection("127.0.0.1", secure.port, timeout=WAIT, context=trusting())
     for size in (0, 1, 20_000, 3_000_000):
         client.request("POST", "/", b"x" * size)
         assert client.getresponse().read() == b"POST /? " + b"x" * size
@@ -802,7 +803,7 @@ def test_tls_streams_end_and_are_ended(tls: ssl.SSLContext) -> None:
             exchange = streams.next()
             assert exchange.request.secure
             assert exchange.send(b"x" * 3_000_000 + b"!") and raw.until(b"!")
-        assert streams.closed.get(timeout=PATIENCE) is exchange
+        assert streams.closed.get(timeout=WAIT) is exchange
         with encrypted(server) as raw:
             raw.send(get("/stream"))
             streams.next().send(b"still there")
@@ -838,7 +839,7 @@ def test_closing_lets_running_requests_finish_and_ends_streams_in_order() -> Non
     def handler(exchange: Exchange) -> None:
         if exchange.request.method == "POST":
             entered.set()
-            assert gate.wait(PATIENCE)
+            assert gate.wait(WAIT)
         streams(exchange)
 
     with serving(handler) as server:
@@ -848,20 +849,21 @@ def test_closing_lets_running_requests_finish_and_ends_streams_in_order() -> Non
             stream.send(get("/stream"))
             exchange = streams.next()
             running.send(post(b"x"))
-            assert entered.wait(PATIENCE)
-            closing = threading.Thread(target=server.close, args=(PATIENCE,))
+            assert entered.wait(WAIT)
+            closing = threading.Thread(target=server.close, args=(WAIT,))
             closing.start()
             assert idle.rest() == b""
             with pytest.raises(OSError):
-                socket.create_connection(server.address, PATIENCE).close()
+                socket.create_connection(server.address, WAIT).close()
             assert exchange.send(b"until the end")
             gate.set()
             answer, = replies(running.rest())
             assert answer.body == b"POST /? x" and answer.headers["connection"] == "close"
             assert replies(stream.rest())[0].body == b"until the end"
-            closing.join(PATIENCE)
-            assert not closing.is_alive() and streams.closed.get(timeout=PATIENCE) is exchange
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("mcp-ref:")] == []
+            closing.join(WAIT)
+            assert not closing.is_alive() and streams.closed.get(timeout=WAIT) is exchange
+    # A thread that has lost the lead, for its handler has blocked, ends by itself.
+    until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("mcp-ref:")])
 
 
 def test_closing_waits_no_longer_than_its_grace() -> None:
@@ -872,17 +874,17 @@ def test_closing_waits_no_longer_than_its_grace() -> None:
         exchange.start(200)
         exchange.send(b"half")
         entered.set()
-        assert gate.wait(PATIENCE)
+        assert gate.wait(WAIT)
 
     with serving(handler) as server, Raw(server.address) as raw:
         raw.send(post(b"x"))
-        assert entered.wait(PATIENCE)
+        assert entered.wait(WAIT)
         begin = time.monotonic()
         server.close(0.05)
         assert time.monotonic() - begin < 5
         with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
             replies(raw.rest())
-        assert closed.wait(PATIENCE)
+        assert closed.wait(WAIT)
         gate.set()
 
 
@@ -891,15 +893,15 @@ def test_a_request_that_comes_while_closing_is_refused() -> None:
 
     def handler(exchange: Exchange) -> None:
         entered.set()
-        assert gate.wait(PATIENCE)
+        assert gate.wait(WAIT)
         echo(exchange)
 
     with serving(handler) as server, Raw(server.address) as running, Raw(server.address) as late:
         running.send(post(b"x"))
         late.send(get()[:-1])
-        assert entered.wait(PATIENCE)
+        assert entered.wait(WAIT)
         until(lambda: [one for one in _connections(server) if one.stage == "head"])
-        closing = threading.Thread(target=server.close, args=(PATIENCE,))
+        closing = threading.Thread(target=server.close, args=(WAIT,))
         closing.start()
         reactor: Any = server._reactor
         until(lambda: reactor.closing)
@@ -907,7 +909,7 @@ def test_a_request_that_comes_while_closing_is_refused() -> None:
         assert replies(late.rest())[0].status == 503
         gate.set()
         assert replies(running.rest())[0].body == b"POST /? x"
-        closing.join(PATIENCE)
+        closing.join(WAIT)
 
 
 def _connections(server: HttpServer) -> List[Any]:
@@ -933,7 +935,7 @@ def test_closing_twice_before_opening_and_from_several_threads() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(WAIT)
         server.close(1)
         assert server.connections == 0
 
@@ -956,7 +958,7 @@ def test_closing_while_clients_come_and_go_leaves_nothing_behind() -> None:
         server.close(0.5)
         stop.set()
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(WAIT)
             assert not thread.is_alive()
 
 
@@ -974,7 +976,7 @@ def test_a_socket_that_listens_already_is_served_and_outlives_the_server() -> No
             finally:
                 server.close()
         shared.setblocking(True)
-        with socket.create_connection(("127.0.0.1", port), PATIENCE), shared.accept()[0]:
+        with socket.create_connection(("127.0.0.1", port), WAIT), shared.accept()[0]:
             pass
 
 

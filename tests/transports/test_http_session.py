@@ -13,6 +13,7 @@ from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.support.http_exchange import Web, exchange, request
+from tests.support.patience import WAIT
 from tests.support.sides import Gate, eventually, in_thread, said, work_params, working_server
 
 
@@ -328,12 +329,12 @@ def test_a_borrowed_thread_knows_that_it_is_inside_a_job():
 def test_a_handler_that_ends_its_own_session_does_not_wait_for_itself():
     def end(ctx):
         ctx.connection.close("by the handler")
-        return str(ctx.connection.wait_closed(5.0))
+        return str(ctx.connection.wait_closed(WAIT))
 
     with Web(working_server({"end": end})) as web:
         connection = web.connection
         assert web.begin(1, "tools/call", work_params("end")).done().status == 404
-        assert connection.wait_closed(5.0) and web.ask(2, "ping").status == 404
+        assert connection.wait_closed(WAIT) and web.ask(2, "ping").status == 404
 
 
 def test_pings_are_not_sent_where_no_stream_may_carry_them():

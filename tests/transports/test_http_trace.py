@@ -17,8 +17,9 @@ from mcp_ref.transports.lines import process
 from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace, to_object
+from tests.support.patience import WAIT
 from tests.support.scripted import ScriptedPeer
-from tests.transports.makers import PATIENCE, until
+from tests.transports.makers import until
 
 TOKEN = "hunter2-of-the-client"
 
@@ -282,7 +283,7 @@ def test_an_event_without_end_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_request_without_a_reply_is_seen() -> None:
     events: List[Any] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(PATIENCE)
+        listening.settimeout(WAIT)
 
         def hang_up() -> None:
             for _ in range(2):  # the first connection may be that of `open`
@@ -294,7 +295,7 @@ def test_a_request_without_a_reply_is_seen() -> None:
         hanging_up.start()
         with pytest.raises(McpError):
             connect("http://127.0.0.1:%d/mcp" % listening.getsockname()[1], era="legacy", trace=Trace(events.append))
-        hanging_up.join(PATIENCE)
+        hanging_up.join(WAIT)
     [end] = [event for event in events if event.kind == "end"]
     assert end.direction == "server" and end.more == {"complete": False} and end.text.startswith("no response: ")
 
@@ -389,13 +390,13 @@ def test_a_request_that_is_given_up_is_over_for_the_client() -> None:
     @server.tool
     def wait() -> str:
         entered.set()
-        leave.wait(PATIENCE)
+        leave.wait(WAIT)
         return "late"
 
     with server.listen("http://127.0.0.1:0/mcp") as listener:
         with connect(listener.address, era="modern", trace=Trace(events.append)) as client:
             future = client.submit_tool("wait", {})
-            assert entered.wait(PATIENCE)
+            assert entered.wait(WAIT)
             future.cancel()
             number = exchanges(events, "POST")[-1]
             until(lambda: kinds(events, number)[-1] == "end")
@@ -412,14 +413,14 @@ def test_requests_that_come_at_once_open_a_connection_once() -> None:
         gate = threading.Barrier(4)
 
         def ask() -> None:
-            gate.wait(PATIENCE)
+            gate.wait(WAIT)
             http.request("POST", "/mcp", (), b"{}").end("server")
 
         threads = [threading.Thread(target=ask) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(WAIT)
         assert [event.kind for event in events[:2]] == ["trace", "open"]
         assert [event.kind for event in events].count("open") == 1
         assert len({event.exchange for event in events if event.exchange}) == 4

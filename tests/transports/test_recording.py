@@ -16,8 +16,9 @@ from mcp_ref.limits import Limits
 from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import MEMBERS, RECORDED, Event, JsonLinesSink, Trace, from_object, read, to_object
+from tests.support.patience import WAIT
 from tests.support.scripted import ScriptedPeer
-from tests.transports.makers import PATIENCE, until
+from tests.transports.makers import until
 
 ECHO = [sys.executable, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "echo_server.py")]
 TOKEN = "token-of-the-session"
@@ -145,7 +146,7 @@ def test_a_process_that_does_not_leave_is_recorded_with_its_signals() -> None:
     recording = Recording()
     code = ("import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
             "sys.stderr.write('up\\n'); sys.stderr.flush(); time.sleep(60)")
-    limits = Limits(initialize_timeout=PATIENCE, shutdown_grace=0.1, terminate_grace=0.1)
+    limits = Limits(initialize_timeout=WAIT, shutdown_grace=0.1, terminate_grace=0.1)
     seen = connect_only([sys.executable, "-c", code], recording.trace, limits)
     until(lambda: "stderr" in recording.kinds())
     seen.close()
@@ -200,7 +201,7 @@ def test_many_threads_end_a_connection_once() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(WAIT)
     assert len(recording.of("close")) == 1
 
 

@@ -18,7 +18,8 @@ from mcp_ref.transports.base import Transport
 from mcp_ref.transports.lines import listener as listener_module
 from mcp_ref.transports.lines.listener import SocketListener
 from mcp_ref.transports.lines.sockets import SocketTransport, connect_socket, parse_address
-from tests.transports.makers import PATIENCE, Running, collect, opened, until
+from tests.support.patience import WAIT
+from tests.transports.makers import Running, collect, opened, until
 
 HERE = "tcp://127.0.0.1:0"
 
@@ -197,14 +198,14 @@ def test_close_ends_every_connection_promptly_also_those_that_are_stuck(echoes: 
     clients = [connect_socket(listener.address) for _ in range(3)]
     for client in clients:
         client.open()
-    parked, reading, writing = [accepted.get(timeout=PATIENCE) for _ in clients]
+    parked, reading, writing = [accepted.get(timeout=WAIT) for _ in clients]
     resumed = threading.Event()
     assert parked.park(resumed.set)
     waiting = Running(reading.read)
     stuck = Running(writing.write, [b"x" * 30_000_000])
     until(lambda: not writing.ready(1))
     listener.close()
-    assert resumed.wait(PATIENCE) and parked.read() is None and waiting.result() is None
+    assert resumed.wait(WAIT) and parked.read() is None and waiting.result() is None
     with pytest.raises(ConnectionLost):
         stuck.result()
     assert not listener_threads()
@@ -220,7 +221,7 @@ def test_close_resumes_who_is_parked_also_if_the_listener_was_busy() -> None:
     def serve(transport: SocketTransport) -> None:
         if parked:
             busy.set()
-            gate.wait(PATIENCE)
+            gate.wait(WAIT)
         elif transport.park(resumed.set):
             parked.append(transport)
 
@@ -228,7 +229,7 @@ def test_close_resumes_who_is_parked_also_if_the_listener_was_busy() -> None:
     with opened(listener), connected(listener.address):
         until(lambda: parked)
         with connected(listener.address):
-            assert busy.wait(PATIENCE)
+            assert busy.wait(WAIT)
             closing = Running(listener.close)
             until(lambda: listener._closing)
             gate.set()
@@ -249,7 +250,7 @@ def test_a_listener_may_be_closed_by_what_it_calls_and_before_it_is_opened() -> 
     listener.open()
     with connected(listener.address) as client:
         assert client.read() is None
-        assert closed.wait(PATIENCE)
+        assert closed.wait(WAIT)
     until(lambda: not listener_threads())
 
 
@@ -293,7 +294,7 @@ def test_silent_connections_cost_no_thread(echoes: Echoes) -> None:
 def test_half_a_message_waits_in_a_parked_connection(echoes: Echoes) -> None:
     with opened(SocketListener(HERE, echoes.serve, idle_after=0.02)) as listener:
         address = parse_address(listener.address)
-        with socket.create_connection((address.host, address.port), PATIENCE) as raw:
+        with socket.create_connection((address.host, address.port), WAIT) as raw:
             for piece in (b'{"cut', b'": "in', b' pieces"}', b"\n"):
                 until(lambda: echoes.readers == 0)
                 echoes.most_readers = 0
@@ -306,12 +307,12 @@ def test_the_end_of_a_parked_connection_is_noticed_from_both_sides(echoes: Echoe
     with opened(SocketListener(HERE, echoes.serve)) as listener:
         with connected(listener.address):
             until(lambda: listener.connections == 1)
-        assert echoes.ended.get(timeout=PATIENCE) == "the peer closed the connection"
+        assert echoes.ended.get(timeout=WAIT) == "the peer closed the connection"
         with connected(listener.address) as client:
             until(lambda: listener.connections == 1)
             echoes.transports[-1].close()
             assert client.read() is None
-        assert echoes.ended.get(timeout=PATIENCE) == "the connection was closed"
+        assert echoes.ended.get(timeout=WAIT) == "the connection was closed"
         until(lambda: listener.connections == 0)
 
 
@@ -319,7 +320,7 @@ def test_a_closed_connection_and_a_closed_listener_park_nobody() -> None:
     accepted: "queue.Queue[SocketTransport]" = queue.Queue()
     with opened(SocketListener(HERE, accepted.put)) as listener:
         with connected(listener.address), connected(listener.address):
-            first, second = [accepted.get(timeout=PATIENCE) for _ in range(2)]
+            first, second = [accepted.get(timeout=WAIT) for _ in range(2)]
             first.close()
             assert not first.park(lambda: None)
             listener.close()
@@ -427,8 +428,8 @@ def test_a_reset_connection_says_so() -> None:
     accepted: "queue.Queue[SocketTransport]" = queue.Queue()
     with opened(SocketListener(HERE, accepted.put)) as listener:
         address = parse_address(listener.address)
-        raw = socket.create_connection((address.host, address.port), PATIENCE)
-        transport = accepted.get(timeout=PATIENCE)
+        raw = socket.create_connection((address.host, address.port), WAIT)
+        transport = accepted.get(timeout=WAIT)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         raw.close()
         assert transport.read() is None
@@ -449,7 +450,7 @@ def test_a_connection_cut_inside_a_message_drops_the_rest_and_counts_it() -> Non
 def test_small_messages_are_not_held_back_and_ready_is_small_minded() -> None:
     accepted: "queue.Queue[SocketTransport]" = queue.Queue()
     with opened(SocketListener(HERE, accepted.put)) as listener, connected(listener.address) as client:
-        for transport in (client, accepted.get(timeout=PATIENCE)):
+        for transport in (client, accepted.get(timeout=WAIT)):
             assert transport.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             assert transport.socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
             assert transport.ready(4096) and not transport.ready(4097)

@@ -11,6 +11,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
 from mcp_ref.streamable.client.detect import HttpAuto
 from mcp_ref.streamable.client.http_sse import HttpSse
+from tests.support.patience import WAIT
 from tests.support.scripted_http import Request, ScriptedHttp, chunk, log
 from tests.support.scripted_sse import Older
 from tests.support.sides import eventually, in_thread
@@ -109,7 +110,7 @@ def test_closing_while_it_is_being_found_out(server: ScriptedHttp, older: Older)
     server.on["GET"] = listen
     client = Client()
     opening = in_thread(client.open, HttpAuto(server.url))
-    assert asked.wait(10)
+    assert asked.wait(WAIT)
     client.close()
     with pytest.raises(McpError):
         opening.get()
@@ -203,9 +204,9 @@ def test_the_end_of_the_stream_is_the_end_of_the_connection(server: ScriptedHttp
             older.stream.sock.shutdown(2)
         else:
             older.stream.send(chunk(b"data: " + b"x" * 20_000))
-        assert client.connection.wait_closed(10)
+        assert client.connection.wait_closed(WAIT)
         with pytest.raises(ConnectionLost):
-            future.result(10)
+            future.result(WAIT)
         words = {"end": "closed the event stream", "cut": "cut off", "too much": "max_message_bytes"}[how]
         assert words in transport.reason()
         with pytest.raises(ConnectionLost):

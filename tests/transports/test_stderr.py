@@ -19,10 +19,11 @@ from mcp_ref.transports.lines.process import ChildReader
 from mcp_ref.transports.lines.stderr import EachLine, TextLineSplitter, PrefixWriter, Stderr, printable, receiver
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
+from tests.support.patience import WAIT
 from tests.support.sides import in_thread
-from tests.transports.makers import PATIENCE, ROOT, child, opened, until
+from tests.transports.makers import ROOT, child, opened, until
 
-QUICK = Limits(shutdown_grace=PATIENCE, terminate_grace=PATIENCE)
+QUICK = Limits(shutdown_grace=WAIT, terminate_grace=WAIT)
 SERVER = """
 import os, sys
 sys.path.insert(0, %r)
@@ -66,17 +67,17 @@ def test_the_last_words_of_a_child_are_waited_for() -> None:
 
     def sink(chunk: bytes) -> None:
         taken.set()
-        go.wait(PATIENCE)
+        go.wait(WAIT)
 
     reading, writing = os.pipe()
     stderr = Stderr(sink, Limits())
-    stderr.settle(PATIENCE)  # it has not begun: there is nothing to wait for
+    stderr.settle(WAIT)  # it has not begun: there is nothing to wait for
     stderr.start(ChildReader(reading, Wake(), -1))
     os.write(writing, b"last\n")
-    assert taken.wait(PATIENCE)
+    assert taken.wait(WAIT)
     stderr.settle(0.01)
     assert stderr.last_words() == "last", "not for ever"
-    settling = in_thread(lambda: (stderr.settle(PATIENCE), stderr.last_words())[1])
+    settling = in_thread(lambda: (stderr.settle(WAIT), stderr.last_words())[1])
     os.write(writing, b" words\n")
     os.close(writing)
     go.set()
@@ -210,7 +211,7 @@ def test_a_stderr_of_ours_that_nobody_reads_stops_neither_the_child_nor_us() -> 
     try:
         size = fcntl.fcntl(writing, 1032) if sys.platform == "linux" else 65536
         os.write(writing, b"-" * size)
-        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=writing, timeout=PATIENCE)
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=writing, timeout=WAIT)
     finally:
         os.close(writing)
         os.close(reading)
@@ -242,7 +243,7 @@ def test_a_stderr_of_ours_that_is_closed_hurts_nobody() -> None:
     program = ("import os, sys; sys.path.insert(0, %r); os.close(2)\n"
                "from mcp_ref.transports.lines.stderr import PrefixWriter\n"
                "for line in 'ab': PrefixWriter('x| ')(line)\nprint('well')" % str(ROOT))
-    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, timeout=PATIENCE)
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, timeout=WAIT)
     assert done.stdout == b"well\n" and done.returncode == 0
 
 
@@ -261,8 +262,8 @@ def test_a_program_that_leaves_while_a_server_floods_its_stderr_ends_in_order() 
     pumped: List[bytes] = []
     pumping = threading.Thread(target=lambda: pumped.append(running.stderr.read()[-300:]))  # type: ignore[union-attr]
     pumping.start()
-    assert running.wait(PATIENCE) == 0
-    pumping.join(PATIENCE)
+    assert running.wait(WAIT) == 0
+    pumping.join(WAIT)
     running.stdout.close()
     running.stderr.close()
     assert b"Fatal" not in pumped[0]
@@ -291,7 +292,7 @@ def test_start_of_a_child_is_told_before_what_it_writes() -> None:
     transport.on_stderr, transport.on_process = on_stderr, on_process
     transport.open()
     try:
-        assert written.wait(PATIENCE)
+        assert written.wait(WAIT)
     finally:
         transport.close()
     assert told[:2] == ["start", "early"]

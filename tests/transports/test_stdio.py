@@ -20,7 +20,8 @@ from mcp_ref.limits import Limits
 from mcp_ref.transports.lines import fds
 from mcp_ref.transports.lines.fds import FdReader, Wake
 from mcp_ref.transports.lines.stdio import StdioServer
-from tests.transports.makers import PATIENCE, Running, child, collect, environment, opened, script, until
+from tests.support.patience import WAIT
+from tests.transports.makers import Running, child, collect, environment, opened, script, until
 
 GIVEN_BACK = b"given back\n"
 
@@ -29,7 +30,7 @@ def run(command: List[str], data: bytes, env: Optional[Dict[str, str]] = None, *
     """Give a server all of its input at once; everything it wrote to stdout and to stderr."""
     environ = dict(os.environ, PYTHONUNBUFFERED="", **environment(), **(env or {}))  # empty: stdout is buffered
     done = subprocess.run(command, input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ,
-                          timeout=PATIENCE, **options)
+                          timeout=WAIT, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
@@ -151,7 +152,7 @@ def test_stdin_and_stdout_may_be_files(tmp_path: Any) -> None:
     source.write_bytes(b"{}\n" + b'{"": "' + b"x" * 3_000_000 + b'"}\n')
     with source.open("rb") as stdin, target.open("wb") as stdout:
         subprocess.run(script("echo.py"), stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL, check=True,
-                       env=dict(os.environ, **environment()), timeout=PATIENCE)
+                       env=dict(os.environ, **environment()), timeout=WAIT)
     assert target.read_bytes() == source.read_bytes() + GIVEN_BACK
 
 
@@ -179,7 +180,7 @@ def test_stdin_and_stdout_may_be_sockets_or_terminals(kind: str) -> None:
     writing.result()
     assert arrived == message
     os.close(ours)
-    process.wait(PATIENCE)
+    process.wait(WAIT)
 
 
 def _write_all(number: int, data: bytes) -> None:
@@ -413,7 +414,7 @@ def test_a_descriptor_is_closed_by_the_last_one_out_and_never_twice() -> None:
         start = threading.Barrier(4)
 
         def use(flag: str) -> None:
-            start.wait(PATIENCE)
+            start.wait(WAIT)
             for _ in range(20):
                 setattr(descriptor, flag, True)
                 if not descriptor.closing:
@@ -424,7 +425,7 @@ def test_a_descriptor_is_closed_by_the_last_one_out_and_never_twice() -> None:
                     return
 
         def close() -> None:
-            start.wait(PATIENCE)
+            start.wait(WAIT)
             descriptor.close()
 
         for thread in [Running(use, "reading"), Running(use, "writing"), Running(close), Running(close)]:

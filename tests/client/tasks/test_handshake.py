@@ -7,6 +7,7 @@ import pytest
 from mcp_ref.client import Sampling
 from mcp_ref.client.tasks import task as task_module
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, PeerError, RequestCancelled, RequestTimeout
+from tests.support.patience import WAIT
 from tests.support.scene import SILENT, Failure, Scene
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually, in_thread
@@ -59,7 +60,7 @@ def test_a_client_without_tasks_calls_every_tool_plainly():
     with HandshakeTasks([kept()], payload("yes"), tasks=False) as scene:
         for name in ("t", "must"):
             task = scene.client.start_tool(name)
-            assert task.id is None and task.result(1).text == scene.client.call_tool(name).text == "plain"
+            assert task.id is None and task.result(WAIT).text == scene.client.call_tool(name).text == "plain"
         assert all("task" not in params for params in scene.params("tools/call"))
 
 

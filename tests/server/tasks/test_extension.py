@@ -7,6 +7,7 @@ from mcp_ref import Limits
 from mcp_ref.methods import TASKS
 from mcp_ref.server import Context, Server, Tasks
 from tests.support.by_hand import EVERYTHING, accept, questions
+from tests.support.patience import WAIT
 from tests.support.sides import eventually
 
 from .tasked import DECLARED, Extended, served, text
@@ -163,7 +164,7 @@ def test_cancellation_is_acknowledged_and_final():
 
     @server.tool(task="optional")
     def long(ctx: Context) -> str:
-        seen.append(ctx.cancelled.wait(10))
+        seen.append(ctx.cancelled.wait(WAIT))
         return "late"
 
     with Extended(server) as client:
@@ -217,7 +218,7 @@ def test_progress_is_the_message_of_a_task_and_nothing_else_is_sent():
         ctx.log("error", "not sent")
         ctx.progress(2, 4, "half")
         reached.append(1)
-        ctx.cancelled.wait(10)
+        ctx.cancelled.wait(WAIT)
         return ""
 
     with Extended(server) as client:

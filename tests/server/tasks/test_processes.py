@@ -14,6 +14,7 @@ from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, SqliteStore, Tasks
 from mcp_ref.server.tasks import engine, extension
 from tests.support.by_hand import accept
+from tests.support.patience import WAIT
 from tests.support.sides import eventually
 
 from .tasked import DECLARED, RELATED, Extended, Session, served, text
@@ -70,7 +71,7 @@ def test_a_task_is_cancelled_wherever_it_runs(two, monkeypatch):
 
     @here.tool(task="optional")
     def long(ctx: Context) -> str:
-        seen.append(ctx.cancelled.wait(10))
+        seen.append(ctx.cancelled.wait(WAIT))
         return "late"
 
     with Extended(here) as one, Extended(there) as other:
@@ -182,7 +183,7 @@ def test_who_waits_is_asked_what_a_task_of_another_process_asks(two, stays):
         assert other.get(id)["result"]["status"] == "working"
         if not stays:
             one.peer.close()
-            assert one.peer.connection.wait_closed(10)
+            assert one.peer.connection.wait_closed(WAIT)
         here.gate.open()
         there.gate.open()
         asked = other.question()

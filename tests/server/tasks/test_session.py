@@ -8,6 +8,7 @@ from mcp_ref.errors import PeerError
 from mcp_ref.server import Context, Server, Tasks
 from mcp_ref.stores import tasks as stores
 from tests.support.by_hand import EVERYTHING, accept
+from tests.support.patience import WAIT
 from tests.support.sides import eventually
 
 from .tasked import RELATED, Extended, Session, served, text
@@ -195,7 +196,7 @@ def test_cancellation():
 
     @server.tool(task="optional")
     def long(ctx: Context) -> str:
-        seen.append(ctx.cancelled.wait(10))
+        seen.append(ctx.cancelled.wait(WAIT))
         return "late"
 
     with Session(server) as client:
@@ -332,7 +333,7 @@ def test_who_waits_for_a_task_that_expires_is_told(monkeypatch):
 
     @server.tool(task="optional")
     def long(ctx: Context) -> str:
-        seen.append(ctx.cancelled.wait(10))
+        seen.append(ctx.cancelled.wait(WAIT))
         return "late"
 
     with Session(server) as client:

@@ -15,6 +15,7 @@ from mcp_ref.client.sampling import Sampling
 from mcp_ref.errors import AnswerLost, RequestTimeout
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, revision
 from mcp_ref.streamable.client.http_sse import HttpSse
+from tests.support.patience import WAIT
 from tests.support.scripted_http import SESSION, Request, ScriptedHttp, log, notification, said
 from tests.support.sides import eventually, in_thread
 
@@ -95,7 +96,7 @@ def test_several_streams_are_read_at_the_same_time(server: ScriptedHttp) -> None
 
     def stream(request: Request) -> None:
         request.begin_events()
-        together.wait(10)
+        together.wait(WAIT)
         if request.method == "POST":
             request.event(request.result(said(request.message["params"]["name"])))
             request.end_events()
@@ -107,7 +108,7 @@ def test_several_streams_are_read_at_the_same_time(server: ScriptedHttp) -> None
     heard: List[Any] = []
     with open_client(server, on_log=lambda level, data, logger: heard.append(data), check_results=False) as client:
         futures = [client.submit_tool(name) for name in "abc"]
-        assert [text_of(future.result(10)) for future in futures] == ["a", "b", "c"]
+        assert [text_of(future.result(WAIT)) for future in futures] == ["a", "b", "c"]
         eventually(lambda: heard == ["of the server's own accord"])
 
 
@@ -125,7 +126,7 @@ def test_the_get_stream_is_asked_for_before_the_first_request_goes_out(server: S
     asked = threading.Event()
 
     def accept(request: Request) -> None:
-        assert asked.wait(10)
+        assert asked.wait(WAIT)
         request.reply(202)
 
     def stream(request: Request) -> None:
@@ -136,7 +137,7 @@ def test_the_get_stream_is_asked_for_before_the_first_request_goes_out(server: S
     with open_client(server, check_results=False) as client:
         future = client.submit_tool("held")
         asked.set()
-        future.result(10)
+        future.result(WAIT)
     accepted, = server.seen("notifications/initialized")
     assert [one.key for one in server.seen() if one.connection == accepted.connection][-2:] == [accepted.key, "GET"]
 
@@ -155,7 +156,7 @@ def test_the_client_closes_its_stream_when_it_is_closed(server: ScriptedHttp) ->
     server.on["GET"] = stream
     with open_client(server):
         server.wait_for("GET")
-    assert gone.wait(10)
+    assert gone.wait(WAIT)
 
 
 @pytest.mark.spec("http.cancel-explicit")
@@ -182,7 +183,7 @@ def test_a_cancellation_is_sent_and_the_stream_is_let_go(server: ScriptedHttp, h
             assert future.cancel()
         id = server.wait_for("tools/call").message["id"]
         eventually(lambda: id in [r.message["params"]["requestId"] for r in server.seen("notifications/cancelled")])
-        assert gone.wait(10)
+        assert gone.wait(WAIT)
 
 
 @pytest.mark.spec("http.header-version-after-init", "http.header-version-negotiated")
@@ -383,7 +384,7 @@ def older(server: ScriptedHttp, endpoint: str = "/messages?session=7", refusal: 
             request.reply(refusal)
             return
         request.reply(202, b"Accepted", "text/plain")
-        assert begun.wait(10)
+        assert begun.wait(WAIT)
         if request.key == "initialize":
             result: Any = {"protocolVersion": server.revision or request.message["params"]["protocolVersion"],
                            "capabilities": {"tools": {}}, "serverInfo": {"name": "older", "version": "0"}}

@@ -4,6 +4,7 @@ import pytest
 from mcp_ref import Server
 from mcp_ref.errors import LocalProtocolError
 from mcp_ref.server import Context
+from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scene import Scene
 from tests.support.serving import ask, served
@@ -88,7 +89,7 @@ def test_a_client_called_in_a_handler_passes_it_on_as_it_came():
         @outer.tool
         def forward(ctx: Context):
             scene.client.call_tool("inner", {}, meta=ctx.trace_context)
-            scene.client.submit_tool("inner", {}, meta=dict(ctx.trace_context, **{"com.example/x": 1})).result(10)
+            scene.client.submit_tool("inner", {}, meta=dict(ctx.trace_context, **{"com.example/x": 1})).result(WAIT)
 
         with served(outer, STATELESS) as peer:
             answer = ask(peer, "tools/call", {"name": "forward", "arguments": {}, "_meta": TRACE})

@@ -19,6 +19,7 @@ from mcp_ref.messages.logs import LEVELS
 from mcp_ref.server.loghandler import severity
 from mcp_ref.server.logs import LEFT_OUT
 from mcp_ref.transports.memory import pair
+from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE, revisions_of
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.serving import assert_masked
@@ -743,4 +744,4 @@ def test_logging_is_loaded_by_the_handler_alone() -> None:
     code = "import mcp_ref, sys\nfrom mcp_ref.server import logs\nassert 'logging' not in sys.modules\n" \
            "mcp_ref.Server('x').log('info', 1)\nassert 'logging' not in sys.modules\n" \
            "mcp_ref.Server('x').log_handler()\nassert 'logging' in sys.modules"
-    subprocess.run([sys.executable, "-S", "-c", code], check=True, timeout=20)
+    subprocess.run([sys.executable, "-S", "-c", code], check=True, timeout=WAIT)

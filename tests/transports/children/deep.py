@@ -18,6 +18,7 @@ threading.stack_size(1 << 20)
 
 from mcp_ref import McpError, Server, connect  # noqa: E402
 from mcp_ref.messages.tools import CallToolResult  # noqa: E402
+from tests.support.patience import WAIT  # noqa: E402
 
 LEVELS = 100_000
 TEXTS = {
@@ -96,7 +97,7 @@ def said(name):
 def attack_http_server():
     listener = server().listen("http://127.0.0.1:0/mcp", sessions="none")
     where = urlsplit(listener.address)
-    connection = http.client.HTTPConnection(where.hostname, where.port, timeout=20)
+    connection = http.client.HTTPConnection(where.hostname, where.port, timeout=WAIT)
 
     def post(body):
         connection.request("POST", "/mcp", body, {
@@ -223,5 +224,5 @@ else:
                 raise
         thread = threading.Thread(target=run)
         thread.start()
-        thread.join(25)
+        thread.join(WAIT)
     sys.exit(1 if failures else 0)
