@@ -119,8 +119,8 @@ def test_a_broken_field_is_found(cls: Any, attr: str, how: Change, when: str, li
 def places() -> Iterator[Any]:
     """Each member of each class, with the newest revision that has both.
 
-    Half of them, because each costs a comparison of a whole schema: `make matrix` runs one half on the oldest CPython and
-    the other half on the newest.
+    Half of them, because each costs a comparison of a whole schema: `make matrix` runs one half on the oldest CPython
+    and the other half on the newest.
     """
     every = [(cls, m) for cls in all_classes() for m in members(cls)]
     for number, (cls, m) in enumerate(every):

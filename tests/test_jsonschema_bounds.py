@@ -7,6 +7,7 @@ import pytest
 
 from mcp_ref.jsonschema import DRAFT_07, Bounds, BoundsExceeded, SchemaError, check_schema, compile, validate
 from mcp_ref.jsonschema.bounds import clock
+from tests.support.patience import WAIT
 
 QUICK = Bounds(seconds=0.05)
 REVISION = "2026-07-28"  # the revision that asks for bounds
@@ -120,7 +121,7 @@ def test_a_caller_that_is_already_deep_gets_the_error_of_the_package() -> None:
 
     thread = threading.Thread(target=dig, args=(sys.getrecursionlimit() - 200,))
     thread.start()
-    thread.join(20)
+    thread.join(WAIT)
     assert outcomes == ["depth"]
 
 

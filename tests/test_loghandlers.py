@@ -14,12 +14,14 @@ import pytest
 
 from mcp_ref import connect
 from tests.meta.facts import ROOT
+from tests.support.patience import WAIT
 from tests.support.sides import eventually
 
 FAILING = """
 import sys
 from mcp_ref import Server
 server = Server("failing")
+server.limits.drain = server.limits.shutdown_grace = 60.0  # on a busy machine calls take their time
 
 @server.tool
 def burn(words: str = "plain words") -> str:
@@ -44,7 +46,7 @@ def spoken(*words: str, count: int = 1, **options: Any) -> "subprocess.Completed
     lines = HANDSHAKE + [call(number) for number in range(1, count + 1)]
     data = b"".join(json.dumps(line).encode("ascii") + b"\n" for line in lines)
     options.setdefault("stderr", subprocess.PIPE)
-    return subprocess.run([sys.executable, *words], cwd=str(ROOT), input=data, stdout=subprocess.PIPE, timeout=25,
+    return subprocess.run([sys.executable, *words], cwd=str(ROOT), input=data, stdout=subprocess.PIPE, timeout=WAIT,
                           **options)
 
 
@@ -107,7 +109,7 @@ with server.listen("http://127.0.0.1:0/mcp") as listener, connect(listener.addre
 assert server.handle("GET", "/mcp", {"host": "127.0.0.1"}).status
 server.handler.close()
 """)
-    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], stdin=subprocess.DEVNULL, timeout=25,
+    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], stdin=subprocess.DEVNULL, timeout=WAIT,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=str(ROOT)))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -155,7 +157,7 @@ server.run()
             process.stdin.flush()
     finally:
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=WAIT)
 
 
 def test_where_both_outputs_are_one_pipe_the_log_stays_off_it(app: str) -> None:
@@ -166,7 +168,7 @@ def test_where_both_outputs_are_one_pipe_the_log_stays_off_it(app: str) -> None:
 def test_without_standard_error_the_server_works(app: str) -> None:
     command = '"%s" "%s" 2>&-' % (sys.executable, app)
     data = b"".join(json.dumps(line).encode("ascii") + b"\n" for line in HANDSHAKE + [call(1)])
-    done = subprocess.run(["sh", "-c", command], input=data, stdout=subprocess.PIPE, timeout=25,
+    done = subprocess.run(["sh", "-c", command], input=data, stdout=subprocess.PIPE, timeout=WAIT,
                           env=dict(os.environ, PYTHONPATH=str(ROOT)))
     assert [message["id"] for message in messages_of(done.stdout)] == [0, 1]
 
@@ -178,15 +180,15 @@ from mcp_ref.diagnostics import loghandlers, packagelog
 sys.stderr = io.StringIO()
 packagelog.own_process()
 packagelog.get_logger("mcp_ref.x").warning("caf\\u00e9 %d", 1)
-packagelog.settle(5)
+packagelog.settle(60)
 text = sys.stderr.getvalue()
 assert text.endswith(" WARNING mcp_ref.x: caf\\u00e9 1\\n"), text
 packagelog.own_process(False)
 packagelog.get_logger("mcp_ref.x").warning("more")
-packagelog.settle(5)
+packagelog.settle(60)
 assert sys.stderr.getvalue() == text
 """)
-    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], stdin=subprocess.DEVNULL, timeout=25,
+    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], stdin=subprocess.DEVNULL, timeout=WAIT,
                           stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=str(ROOT)))
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -201,7 +203,7 @@ for number in range(2000):
     log.warning("odd message %d", number)
 log.error("at last")
 """)
-    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], stdin=subprocess.DEVNULL, timeout=25,
+    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], stdin=subprocess.DEVNULL, timeout=WAIT,
                           stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=str(ROOT)))
     lines = done.stderr.decode().splitlines()
     notes = [re.match(r"\((\d+) warnings before this one were left out", line) for line in lines]
@@ -218,15 +220,15 @@ from mcp_ref.diagnostics import packagelog
 packagelog.own_process()
 log = packagelog.get_logger("mcp_ref.x")
 log.warning("parent")
-packagelog.settle(5)
+packagelog.settle(60)
 if os.fork() == 0:
     log.warning("child")
-    packagelog.settle(5)
+    packagelog.settle(60)
     os._exit(0)
 os.wait()
 """)
     words = [sys.executable, "-W", "ignore", str(tmp_path / "program.py")]  # a newer Python warns of forks with threads
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, timeout=25,
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, timeout=WAIT,
                           stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=str(ROOT)))
     assert [line.rpartition(" ")[2] for line in done.stderr.decode().splitlines()] == ["parent", "child"]
 
@@ -236,6 +238,7 @@ def test_nothing_of_it_is_loaded_before_the_first_record(app: str) -> None:
 import sys
 from mcp_ref import Server
 server = Server("quick")
+server.limits.drain = server.limits.shutdown_grace = 60.0  # on a busy machine calls take their time
 watched = {"logging", "mcp_ref.diagnostics.loghandlers"}
 server.tool(lambda: ", ".join(watched & set(sys.modules)) or "nothing", name="burn")
 server.run()
@@ -273,11 +276,11 @@ def program(*words: str, env: Optional[Dict[str, str]] = None) -> Iterator[Any]:
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(20)
+            process.wait(WAIT)
         finally:
             process.kill()
-            process.wait(20)
-            reader.join(20)
+            process.wait(WAIT)
+            reader.join(WAIT)
             process.stdout.close()
             process.stderr.close()
 
@@ -348,10 +351,10 @@ def test_a_socket_for_all_is_warned_of(http_app: str) -> None:
         try:
             lines = [process.stderr.readline() for _ in range(1 + warned)]
             process.send_signal(signal.SIGINT)
-            lines += process.communicate(timeout=20)[1].splitlines()
+            lines += process.communicate(timeout=WAIT)[1].splitlines()
         finally:
             process.kill()
-            process.communicate(timeout=20)
+            process.communicate(timeout=WAIT)
         assert lines[0].startswith(b"listening on ")
         assert sum(b"can be reached from other machines" in line for line in lines) == warned
 
@@ -362,7 +365,7 @@ def test_the_text_of_an_exception_looks_like_no_record_and_a_terminal_obeys_noth
               "(7 log records")
     lines = HANDSHAKE + [call(1, words=forged), call(2, words="y" * 1_000_000)]
     done = subprocess.run([sys.executable, app], input=b"".join(json.dumps(line).encode() + b"\n" for line in lines),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=25,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT,
                           env=dict(os.environ, PYTHONPATH=str(ROOT)))
     err = done.stderr.decode()
     assert len(re.findall(r"^[0-9]{4}-", err, re.MULTILINE)) == 2 and not re.search(r"^\(", err, re.MULTILINE)

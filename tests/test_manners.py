@@ -13,6 +13,7 @@ from typing import Dict, Iterator, List
 import pytest
 
 from tests.meta.facts import PACKAGE, ROOT, expect_nothing, python_files, shown, tree_of
+from tests.support.patience import WAIT
 
 PRELUDE = r'''
 import gc, locale, logging, os, signal, sys, threading, warnings
@@ -105,7 +106,7 @@ def made(**options):
 
 def walk(client, own):
     assert client.call_tool("add", {"a": 1, "b": 2}, progress=lambda *step: None).structured_content == {"result": 3}
-    assert client.submit_tool("add", {"a": 1, "b": 2}).result(20).structured_content == {"result": 3}
+    assert client.submit_tool("add", {"a": 1, "b": 2}).result().structured_content == {"result": 3}
     assert client.call_tool("fail").is_error
     assert [client.read_resource("test://text").contents[0].text] == ["text"]
     assert client.get_prompt("hello").messages
@@ -173,7 +174,7 @@ def run(code: str, package: str = "mcp_ref", root: pathlib.Path = ROOT) -> None:
     names = "ROOT, PACKAGE, SERVE = %r, %r, %r\n" % (str(root), package, _served(package, root))
     done = subprocess.run(
         [sys.executable, "-S", "-W", "error", "-X", "dev", "-c", names + PRELUDE + code], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, universal_newlines=True, timeout=25)
+        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, universal_newlines=True, timeout=WAIT)
     assert not done.stderr, done.stderr
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -212,7 +213,7 @@ with package.Client(on_log=lambda level, data, logger: said.put(logger), era="le
     client.ping()
     for name in (PACKAGE, PACKAGE + ".peer", "mcp_ref.peer", "plugins", "plugins.mcp_other"):
         logging.getLogger(name).error("x")
-    assert [said.get(timeout=20) for _ in range(3)] == ["mcp_ref.peer", "plugins", "plugins.mcp_other"]
+    assert [said.get() for _ in range(3)] == ["mcp_ref.peer", "plugins", "plugins.mcp_other"]
     connection.close()
 logging.getLogger().removeHandler(handler)
 '''

@@ -7,6 +7,7 @@ from typing import Any, Callable, List
 import pytest
 
 from mcp_ref.diagnostics.masking import MOST_LEARNT, Masker
+from tests.support.patience import WAIT
 
 SECRET = "hunter2-hunter2"
 MASK = re.compile(r"\*\*\*[0-9a-f]{8}!?")
@@ -146,7 +147,7 @@ def test_many_threads_learn_at_the_same_time() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(WAIT)
     assert all(masker.text("the-token-%d" % (start + 19)).startswith("***") for start in (100, 200, 300, 400))
 
 

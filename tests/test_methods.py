@@ -15,6 +15,7 @@ from mcp_ref.methods import (
     known_since, load, lookup, params_class, result_class,
 )
 from mcp_ref.revisions import LATEST, REVISIONS, Revision, revision
+from tests.support.patience import WAIT
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = json.loads((ROOT / "tests/data/spec_index.json").read_text(encoding="utf-8"))
@@ -118,7 +119,8 @@ def test_a_notification_has_no_result() -> None:
 def loaded_by(code: str) -> Set[str]:
     """The modules that a fresh interpreter has loaded after this code, those of the package without its name."""
     script = code + "\nimport sys; print(' '.join(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", script], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=20, check=True)
+    done = subprocess.run([sys.executable, "-c", script], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=WAIT,
+                          check=True)
     return {name[len("mcp_ref."):] if name.startswith("mcp_ref.") else name for name in done.stdout.decode().split()}
 
 

@@ -8,6 +8,7 @@ from typing import Iterator, List, Tuple
 import pytest
 
 from mcp_ref.jsonschema.regex.patterns import DEFAULT_LIMITS, PatternLimits, PatternRefused, compile
+from tests.support.patience import WAIT
 
 MATCHES = [
     # literals, and search that is not anchored [JSON Schema 2020-12 core §6.4]
@@ -276,7 +277,7 @@ def test_threads_may_share_a_pattern() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(WAIT)
     assert all(mine == alone for mine in results)
 
 

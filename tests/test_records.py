@@ -12,6 +12,7 @@ import mcp_ref.messages
 from mcp_ref import Limits
 from mcp_ref.limits import DEFAULT
 from mcp_ref.records import LateInit, Record, dataclass
+from tests.support.patience import WAIT
 
 
 @dataclass(eq=False, repr=False)
@@ -99,14 +100,14 @@ def test_threads_that_make_the_first_instances_at_once_all_get_one() -> None:
         made, begin, found = fresh(), threading.Barrier(4), []
 
         def make() -> None:
-            begin.wait(10)
+            begin.wait(WAIT)
             found.append(made(1))
 
         threads = [threading.Thread(target=make) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(10)
+            thread.join(WAIT)
         assert found == [made(1)] * 4
 
 

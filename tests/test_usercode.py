@@ -11,6 +11,7 @@ from mcp_ref import deadline
 from mcp_ref.diagnostics import one_line, usercode
 from mcp_ref.diagnostics.usercode import PLACES, RECORDS_PER_MINUTE, log_raised, name_of, shown_error
 from tests.meta.facts import ROOT
+from tests.support.patience import WAIT
 from tests.support.sides import eventually, in_thread
 
 
@@ -116,7 +117,7 @@ for _ in range(RECORDS_PER_MINUTE + 3):
         log_raised("tool 'x'", error)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=20)
+                          timeout=WAIT)
     assert done.returncode == 0 and done.stdout == b""
     assert done.stderr.count(b"Traceback") == RECORDS_PER_MINUTE
     assert done.stderr.decode().splitlines()[-1].endswith(": 3 more times, not logged one by one")
@@ -208,7 +209,7 @@ if os.fork() == 0:
 PLACES._lock.release()
 os._exit(os.waitpid(-1, 0)[1])
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stderr=subprocess.PIPE, timeout=20)
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stderr=subprocess.PIPE, timeout=WAIT)
     assert done.returncode == 0 and done.stderr.count(b"Traceback") == 2 * RECORDS_PER_MINUTE
 
 

@@ -24,6 +24,7 @@ from mcp_ref.wiretrace import (
     LIMITS, Event, JsonLinesSink, Trace, TraceError, from_object, read, to_file, to_text,
 )
 from mcp_ref.wiretrace.text import TextForm, TextSink, shorten
+from tests.support.patience import WAIT
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -477,7 +478,7 @@ def test_many_threads_write_whole_lines(tmp_path: pathlib.Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(WAIT)
     events = told(list(read(path)))
     assert len(events) == 1200 and all(event.message["params"]["by"] == event.direction for event in events)
     assert len(stream.getvalue().splitlines()) == 1200
@@ -490,7 +491,7 @@ def test_each_sink_is_called_by_one_thread_at_a_time() -> None:
     def sink(event: Event) -> None:
         inside[0] += 1
         most[0] = max(most[0], inside[0])
-        gate.wait(5)
+        gate.wait(WAIT)
         inside[0] -= 1
     trace = Trace(sink)
     threads = [threading.Thread(target=trace.state, args=("a",)) for _ in range(4)]
@@ -498,7 +499,7 @@ def test_each_sink_is_called_by_one_thread_at_a_time() -> None:
         thread.start()
     gate.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(WAIT)
     assert most == [1]
 
 
@@ -645,7 +646,7 @@ def test_side_must_be_one_of_the_two() -> None:
 def test_untraced_connections_load_nothing_of_it() -> None:
     code = ("import sys; from mcp_ref.transports import memory; from mcp_ref.client import connect; "
             "print([name for name in sys.modules if 'wiretrace' in name or name.endswith('.tap')])")
-    done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=25)
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=WAIT)
     assert done.stdout.strip() == b"[]"
 
 

@@ -11,6 +11,8 @@ from typing import List, Tuple
 
 import pytest
 
+from tests.support.patience import WAIT
+
 HERE = pathlib.Path(__file__).resolve().parent
 FLOOR = (HERE / "floor_server.py").read_text(encoding="utf-8")
 QUICK = ["--quick", "--rounds", "1"]
@@ -19,10 +21,11 @@ QUICK = ["--quick", "--rounds", "1"]
 def run(*arguments: str) -> Tuple[int, str]:
     """Exit code and output of a short run."""
     done = subprocess.run([sys.executable, str(HERE / "run.py"), *QUICK, *arguments], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, universal_newlines=True)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=WAIT, universal_newlines=True)
     return done.returncode, done.stdout
 
 
+@pytest.mark.time_limit(120)
 def test_floor_against_floor_measures_every_kind_of_figure(tmp_path: pathlib.Path) -> None:
     written = tmp_path / "figures.json"
     names = ["import", "sequential", "in-flight", "payload-1k", "quick-slow", "client-in-flight", "tools-list-warm",

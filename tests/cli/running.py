@@ -5,6 +5,8 @@ import shlex
 import subprocess
 import sys
 
+from tests.support.patience import WAIT
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ECHO = [sys.executable, str(ROOT / "examples" / "echo_server.py")]
 SERVER = " ".join(map(shlex.quote, ECHO))
@@ -32,7 +34,7 @@ def run(*arguments, env=None, **options):
     if "input" in options:
         del options["stdin"]
     done = subprocess.run([sys.executable, "-m", "mcp_ref", *arguments], cwd=str(ROOT), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=25, env=dict(os.environ, **(env or {})), **options)
+                          stderr=subprocess.PIPE, timeout=WAIT, env=dict(os.environ, **(env or {})), **options)
     done.out, done.err = (stream.decode("utf-8", "backslashreplace") for stream in (done.stdout, done.stderr))
     return done
 
@@ -63,6 +65,6 @@ def fresh(folder, code, *flags, keep=False):
     done = subprocess.run([sys.executable, "-I", "-S", *([] if keep else ["-B"]), *flags, "-c",
                            "import sys; sys.path.insert(0, %r)\n%s" % (str(folder), code)],
                           cwd=str(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=25)
+                          universal_newlines=True, timeout=WAIT)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -9,7 +9,7 @@ import pytest
 from mcp_ref.cli.serve.loading import load
 from mcp_ref.cli.use import asking
 
-from tests.support.scripted import PATIENCE
+from tests.support.patience import WAIT
 from tests.support.sides import in_thread
 
 from .running import ROOT, here
@@ -67,11 +67,11 @@ def typed(address, answers, *options, browser="false"):
             before, _, screen = screen.partition(question)
             typed.seen += before + question
             os.write(master, answer)
-        out = process.communicate(timeout=20)[0]
+        out = process.communicate(timeout=WAIT)[0]
         typed.seen += screen + _rest(master)
     finally:
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=WAIT)
         os.close(master)
     return process.returncode, out.decode("utf-8")
 
@@ -180,7 +180,7 @@ def test_a_question_that_is_taken_back_while_it_is_waited_for_ends_at_once(monke
         with open(reading) as stream:
             monkeypatch.setattr(sys, "stdin", stream)
             answer = in_thread(asking.ask, "? ", gone)
-            assert asked.wait(PATIENCE)
+            assert asked.wait(WAIT)
             gone.set()  # nothing was typed, and nothing ever is
             with pytest.raises(asking.Gone, match="took the question back"):
                 answer.get()

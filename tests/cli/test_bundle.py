@@ -12,6 +12,7 @@ import pytest
 from mcp_ref import __version__, connect
 from mcp_ref.cli import main
 from mcp_ref.cli.copying import bundle, loader, parts
+from tests.support.patience import WAIT
 from tests.tools import interpreters
 
 from .running import ROOT, fresh, here, one_line_of
@@ -71,7 +72,7 @@ def run(*words, folder, **options):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return subprocess.run([sys.executable, *map(str, words)], cwd=str(folder), env=dict(environment, **options),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=25)
+                          universal_newlines=True, timeout=WAIT)
 
 
 # It runs

@@ -10,6 +10,7 @@ from mcp_ref.checker.rules import load
 from mcp_ref.checker.scenes import traces
 from mcp_ref.cli import main
 from mcp_ref.wiretrace import to_object
+from tests.support.patience import WAIT
 
 from .running import ROOT
 
@@ -117,11 +118,11 @@ def test_what_cannot_be_drawn_says_why(files, capsys, words, text):
 @pytest.mark.parametrize("command", ["check", "ladder"])
 def test_a_recording_may_come_through_a_pipe(files, command):
     with open(str(files / "kept"), "rb") as recording:
-        done = subprocess.run([sys.executable, "-m", "mcp_ref", command, "-"], stdin=recording, timeout=30,
+        done = subprocess.run([sys.executable, "-m", "mcp_ref", command, "-"], stdin=recording, timeout=WAIT,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 0 and done.stderr == b"" and done.stdout
     piped = subprocess.run([sys.executable, "-m", "mcp_ref", command, "-"], input=(files / "kept").read_bytes(),
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30, check=False)
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT, check=False)
     assert (piped.returncode, piped.stdout) == (0, done.stdout)
 
 
@@ -207,7 +208,7 @@ def live(tmp_path, broken, *options):
     program = tmp_path / "server.py"
     program.write_text("RESULTS = %r\nBROKEN = %r\n%s" % (RESULTS, broken, SERVER))
     return subprocess.run([sys.executable, "-m", "mcp_ref", "check", *options, "--", sys.executable, str(program)],
-                          input=SAID, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30, check=False)
+                          input=SAID, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT, check=False)
 
 
 @pytest.mark.parametrize("broken, code", [(False, 0), (True, 1)])
@@ -234,7 +235,7 @@ def test_a_report_that_cannot_be_written_is_no_verdict(files, capsys, out, text)
 
 
 def test_a_server_that_cannot_be_started_is_no_verdict(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "mcp_ref", "check", "--", str(tmp_path / "nothing")], timeout=30,
+    done = subprocess.run([sys.executable, "-m", "mcp_ref", "check", "--", str(tmp_path / "nothing")], timeout=WAIT,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 3 and b"nothing" in done.stderr and done.stdout == b""
 
@@ -246,5 +247,5 @@ def test_ctrl_c_ends_a_proxy_and_the_report_comes_then():
         stderr=subprocess.PIPE, cwd=str(ROOT), preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert b"Ctrl-C ends it" in running.stderr.readline()
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=20)
+    _, said = running.communicate(timeout=WAIT)
     assert (running.returncode, b"nothing was judged" in said) == (2, True), said

@@ -459,6 +459,7 @@ def test_what_is_missing_is_a_table(capsys):
             assert any(page in INDEX[name] for name in NAMES[NAMES.index(row.since or NAMES[0]):]), page
 
 
+@pytest.mark.time_limit(120)
 def test_readings_and_what_is_missing_are_told_from_an_archive(tmp_path, capsys):
     file = tmp_path / "mcp.zip"
     assert here(capsys, "vendor", "--zip", str(file))[0] == 0

@@ -11,10 +11,12 @@ from mcp_ref.cli.learn import judged, pages
 from mcp_ref.cli.learn.explain import describe
 from mcp_ref.cli.learn.text import TEXTS
 from mcp_ref.requirements import requirements
+from tests.support.patience import WAIT
 
 from .running import ROOT, here
 
 
+@pytest.mark.time_limit(120)
 def test_every_rule_that_is_listed_can_be_explained(capsys, monkeypatch):
     monkeypatch.setattr(pages, "tests_of", lambda id: None)  # they are looked for in all tests, each time
     listed = [line.split()[0] for line in here(capsys, "check", "--list")[1].splitlines()]
@@ -88,7 +90,7 @@ def test_counts_are_those_of_the_tables():
 @pytest.mark.parametrize("word, loaded", [("tools/call", "False"), ("progress.increases", "True")])
 def test_the_checker_is_loaded_only_if_it_is_asked(word, loaded):
     code = "import sys\nfrom mcp_ref.cli import main\nmain(['explain', %r])\nprint('mcp_ref.checker' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code % word], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=25)
+    done = subprocess.run([sys.executable, "-c", code % word], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=WAIT)
     assert done.stdout.decode().splitlines()[-1] == loaded
 
 

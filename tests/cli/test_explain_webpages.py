@@ -66,6 +66,7 @@ def _target(file: str, link: str) -> str:
     return whole + ("#" + mark if mark else "")
 
 
+@pytest.mark.time_limit(120)
 def test_every_link_resolves_and_no_page_needs_more_than_its_style(made, read) -> None:
     for file, page in read.items():
         assert not page.elements & {"script", "img", "iframe", "object", "style"}

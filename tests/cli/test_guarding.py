@@ -14,6 +14,7 @@ from mcp_ref import connect
 from mcp_ref.cli.serve.guarding import listener_options
 from mcp_ref.errors import McpError
 from tests.support.auth_server import AuthorizationServer
+from tests.support.patience import WAIT
 
 from .running import ROOT, here
 
@@ -50,11 +51,11 @@ class Running:
 
     def __exit__(self, *exception):
         self.process.send_signal(signal.SIGTERM)
-        _, err = self.process.communicate(timeout=20)
+        _, err = self.process.communicate(timeout=WAIT)
         assert b"Traceback" not in err
 
     def get(self, path):
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=WAIT)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()

@@ -8,6 +8,7 @@ import pytest
 
 from mcp_ref import __version__
 from mcp_ref.cli import HOMES, output
+from tests.support.patience import WAIT
 
 from .running import ROOT, here, one_line_of, run
 
@@ -71,7 +72,7 @@ def test_a_reader_that_leaves_early_is_no_error(words):
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as it usually is
     try:
         done = subprocess.run([sys.executable, "-m", "mcp_ref", *words], cwd=str(ROOT), stdin=subprocess.DEVNULL,
-                              stdout=writing, stderr=subprocess.PIPE, timeout=25, env=env)
+                              stdout=writing, stderr=subprocess.PIPE, timeout=WAIT, env=env)
     finally:
         os.close(writing)
     if "zzz" in words:

@@ -21,6 +21,7 @@ from mcp_ref.server import Context
 from mcp_ref.server.serving.http_listener import HttpListener
 from mcp_ref.threads import start_thread
 from mcp_ref.transports.memory import pair
+from tests.support.patience import WAIT
 
 from .running import ROOT, SERVER, here, one_line_of, run
 
@@ -127,7 +128,7 @@ def test_a_place_for_messages_that_nobody_has_is_not_found(tmp_path):
     site.open()
     try:
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(urllib.request.Request(site.sse_url + "?session=none", b"{}"), timeout=20)
+            urllib.request.urlopen(urllib.request.Request(site.sse_url + "?session=none", b"{}"), timeout=WAIT)
     finally:
         site.close()
 
@@ -161,7 +162,7 @@ def test_http_says_where_it_listens_and_ends_by_a_signal(tmp_path):
         with connect(url, revisions=ERAS[1:2], **OFFERS) as client:
             assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(WAIT) == 0
         assert b"requests answered from the recording" in process.stderr.read()
     finally:
         process.kill()
@@ -252,7 +253,7 @@ def test_a_page_of_the_web_cannot_use_a_replay(tmp_path):
     site.open()
     try:
         for fields in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
-            connection = HTTPConnection(site.url.partition("//")[2].partition("/")[0], timeout=20)
+            connection = HTTPConnection(site.url.partition("//")[2].partition("/")[0], timeout=WAIT)
             connection.request("POST", "/mcp", "{}", fields)
             assert connection.getresponse().status == 403
             connection.close()

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from mcp_ref.cli import selfcheck
+from tests.support.patience import WAIT
 
 from .running import ROOT, here, one_line_of
 
@@ -44,7 +45,7 @@ def test_an_ascii_console_works_where_the_package_is_below_a_folder_with_an_umla
             "selfcheck.CHECKS = [row for row in selfcheck.CHECKS if row[1] == 'a narrow console']; "
             "sys.exit(main(['selfcheck']))")
     done = subprocess.run([sys.executable, "-c", code], cwd=str(folder), env=dict(os.environ, PYTHONPATH=str(folder)),
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=25)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=WAIT)
     assert done.returncode == 0 and b"1 checks, 0 failed" in done.stdout, done.stdout.decode("utf-8", "replace")
 
 

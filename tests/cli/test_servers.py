@@ -13,6 +13,7 @@ from mcp_ref.messages.content import ImageContent
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, NAMES, revision
 
 from tests.support.children import heed_interrupts, interrupt
+from tests.support.patience import WAIT
 
 from .running import ECHO, ROOT, SERVER, SILENT, here, one_line_of, run
 
@@ -288,12 +289,12 @@ def test_interrupted_is_exit_code_130_and_one_line():
             if b"C> tools/list" in line:
                 break
         interrupt(process)
-        assert process.wait(20) == 130
+        assert process.wait(WAIT) == 130
         last = process.stderr.read().decode().splitlines()
         assert last.count("mcp_ref: interrupted") == 1 and not [line for line in last if "Traceback" in line]
     finally:
         process.kill()
-        process.wait(20)
+        process.wait(WAIT)
         process.stderr.close()
 
 

@@ -7,6 +7,7 @@ import pytest
 from mcp_ref import connect
 
 from tests.support.children import heed_interrupts, interrupt
+from tests.support.patience import WAIT
 
 from .running import ROOT, here, one_line_of, run
 
@@ -52,12 +53,12 @@ def test_run_serves_on_a_socket_until_interrupted(options, file):
             with connect(address) as client:
                 assert client.call_tool("where").content[0].text == "here"
         interrupt(process)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=WAIT)
         assert process.returncode == 130 and out == b"" and b"\nmcp_ref: interrupted\n" in err
         assert b"C> tools/call" in err and b"Traceback" not in err
     finally:
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=WAIT)
 
 
 @pytest.mark.parametrize("source, options, code, words", [

@@ -11,6 +11,7 @@ import pytest
 
 from mcp_ref import __version__
 from mcp_ref.cli.copying import copies, parts, update, vendor
+from tests.support.patience import WAIT
 
 from .running import here, one_line_of
 
@@ -308,7 +309,7 @@ def test_a_merge_is_what_git_makes_of_it(tmp_path):
         for name, text in texts.items():
             (tmp_path / name).write_bytes(text)
         done = subprocess.run(["git", "merge-file", "-p", "ours", "base", "theirs"], cwd=str(tmp_path),
-                              stdout=subprocess.PIPE, timeout=20)
+                              stdout=subprocess.PIPE, timeout=WAIT)
         merged, places = update.merge(texts["base"], texts["ours"], texts["theirs"], __version__)
         assert bool(done.returncode) == bool(places), (number, texts)
         if not places:

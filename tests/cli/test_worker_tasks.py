@@ -14,7 +14,7 @@ import pytest
 from mcp_ref import connect
 from mcp_ref.errors import McpError
 from mcp_ref.server import SqliteStore
-from tests.support.scripted import PATIENCE
+from tests.support.patience import WAIT
 from tests.support.sides import eventually
 
 from .test_workers import Run
@@ -59,7 +59,7 @@ class Load:
 
     def __exit__(self, *exception):
         for thread in self._threads:
-            thread.join(4 * PATIENCE)
+            thread.join(WAIT)
 
     def _begin(self, place, era):
         client = None
@@ -82,7 +82,7 @@ def lines_of(path):
     return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
 
-@pytest.mark.time_limit(60)
+@pytest.mark.time_limit(120)
 def test_no_task_is_lost_or_run_twice_when_workers_are_killed(tmp_path):
     effects, tasks = tmp_path / "effects", tmp_path / "tasks.db"
     environment = {"EFFECTS": str(effects), "TASKS": str(tasks)}

@@ -14,13 +14,12 @@ from mcp_ref.cli.serve import workers
 from mcp_ref.cli.serve.workers import Supervisor, Worker
 from mcp_ref.errors import ConnectionLost
 from tests.support.children import heed_interrupts
-from tests.support.scripted import PATIENCE
+from tests.support.patience import WAIT
 from tests.support.sides import eventually
 
 from .running import ROOT, here
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sockets are handed down here only")
-SECONDS = 2 * PATIENCE
 APP = """
 import os
 from mcp_ref import Context, Server
@@ -230,8 +229,8 @@ class Run:
 
     def over(self):
         """Wait until every process has closed standard error, which all share; the exit code."""
-        assert self._changed.wait(SECONDS), "somebody still lives"
-        return self.process.wait(SECONDS)
+        assert self._changed.wait(WAIT), "somebody still lives"
+        return self.process.wait(WAIT)
 
     def __enter__(self):
         return self
@@ -243,7 +242,7 @@ class Run:
         finally:
             self.process.kill()
             self.process.wait()
-            self._reader.join(SECONDS)
+            self._reader.join(WAIT)
             self.process.stdout.close()
             self.process.stderr.close()
 
@@ -312,7 +311,7 @@ def test_a_worker_that_is_ready_when_its_parent_is_gone_leaves_nothing_behind(tm
     worker = subprocess.Popen(
         [sys.executable, "-c", workers.child_code(workers.__name__, "work"), json.dumps(told)],
         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[*told["fds"], alive, ready])
-    said = worker.communicate(timeout=SECONDS)[1]
+    said = worker.communicate(timeout=WAIT)[1]
     for mine in (ready, alive):
         os.close(mine)
     for sock in sockets:
@@ -327,9 +326,9 @@ def test_what_runs_is_finished_at_the_end(number, tmp_path):
         with connect(run.url) as client:
             begun = threading.Event()
             future = client.submit_tool("hold", progress=lambda *step: begun.set())
-            assert begun.wait(SECONDS)
+            assert begun.wait(WAIT)
             (os.killpg if number == signal.SIGINT else os.kill)(run.process.pid, number)
-            assert future.result(SECONDS).content[0].text == "done"
+            assert future.result(WAIT).content[0].text == "done"
         assert run.over() == (130 if number == signal.SIGINT else 0)
         assert not [line for line in run.lines if "Traceback" in line], run.lines
 
@@ -363,13 +362,13 @@ def test_a_second_sigterm_kills_what_still_runs(tmp_path):
         client = connect(run.url)
         begun = threading.Event()
         future = client.submit_tool("stuck", progress=lambda *step: begun.set(), timeout=None)
-        assert begun.wait(SECONDS)
+        assert begun.wait(WAIT)
         run.process.send_signal(signal.SIGTERM)
         tick = threading.Event()
         while run.process.poll() is None:  # one that comes too soon counts as the same, and one more kills by itself
             tick.wait(0.05)
             run.process.send_signal(signal.SIGTERM)
-        assert run.over() in (143, -15) and future.exception(SECONDS) is not None
+        assert run.over() in (143, -15) and future.exception(WAIT) is not None
         client.close()
 
 

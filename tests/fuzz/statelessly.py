@@ -19,6 +19,7 @@ from mcp_ref.protocol.requeststate import Keys, State, bind, digest, seal
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, LATEST
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair
+from tests.support.patience import WAIT
 
 from .conversations import LAST, LIMITS, ROOM, checked_messages, end, make_server, opening
 from .engine import Broken, Target
@@ -196,7 +197,7 @@ def check_client(case: Case) -> None:
         theirs.write([each for each in frames if each.strip()])
         for one in waiting:
             try:
-                one.result(timeout=5.0)
+                one.result(timeout=WAIT)
             except McpError:
                 pass
         if not any(_answered(client, theirs) for _ in range(len(frames) + 1)):  # each may answer one, by its id
@@ -208,13 +209,13 @@ def check_client(case: Case) -> None:
 
 def _answered(client: Client, theirs: Transport) -> bool:
     """Call once more, and answer; whether that is what came of it."""
-    last = client.submit_tool(LAST, timeout=5.0)
+    last = client.submit_tool(LAST, timeout=WAIT)
     for message in _requests(theirs):
         if (message.get("params") or {}).get("name") == LAST:
             theirs.write([as_bytes({"jsonrpc": "2.0", "id": message["id"], "result": COMPLETE})])
             break
     try:
-        return bool(last.result(timeout=5.0).content == [])
+        return bool(last.result(timeout=WAIT).content == [])
     except McpError:
         return False
 
@@ -226,7 +227,7 @@ def _listen(client: Client, theirs: Transport) -> None:
     id = next(_requests(theirs))["id"]
     theirs.write([as_bytes({"jsonrpc": "2.0", "method": ACKNOWLEDGED, "params": {
         "notifications": LISTEN, "_meta": {envelope.SUBSCRIPTION: id}}})])
-    caller.join(5.0)
+    caller.join(WAIT)
 
 
 def _requests(theirs: Transport) -> Iterator[Dict[str, Any]]:

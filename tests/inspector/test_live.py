@@ -16,6 +16,7 @@ import pytest
 from mcp_ref.inspector.live import FIELD, Feed
 from mcp_ref.inspector.record import STEP, LiveRecord, SessionRecord
 from mcp_ref.wiretrace import CLIENT, MESSAGE, OPEN, SERVER, Event, read, to_file
+from tests.support.patience import WAIT
 
 SERVER_TEXT = '''
 import sys
@@ -57,7 +58,7 @@ class Page:
         """Send a request; None leaves a field out. Returns status, fields and body."""
         given = {"Host": self.host, FIELD: self.token, "Content-Type": "application/json" if body is not None else None,
                  **{name.replace("_", "-"): value for name, value in fields.items()}}
-        connection = http.client.HTTPConnection(self.host, timeout=30)
+        connection = http.client.HTTPConnection(self.host, timeout=WAIT)
         data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
         try:
             connection.putrequest(method, path, skip_host=True)
@@ -92,7 +93,7 @@ class Page:
 
     def until(self, kind: str, name: str, right: Callable[[Any], Any]) -> Any:
         """Ask for news until an object is as it should be, and return it."""
-        ends = time.monotonic() + 60
+        ends = time.monotonic() + WAIT
         while not (self.objects.get((kind, name)) and right(self.objects[kind, name])):
             assert time.monotonic() < ends, self.objects
             self.look()
@@ -115,7 +116,7 @@ def inspecting(*words: str) -> Iterator[Page]:
         yield Page(process.stdout.readline().strip())
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=WAIT)
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +206,7 @@ def test_a_call_keeps_every_digit(page: Page) -> None:
 
 def test_a_person_answers_a_form(page: Page) -> None:
     number = page.do("request", server="1", method="tools/call", params='{"name": "ask"}')["call"]
-    ends = time.monotonic() + 60
+    ends = time.monotonic() + WAIT
     while not any(kind == "question" and value for (kind, _), value in page.objects.items()):
         assert time.monotonic() < ends
         page.look()

@@ -14,6 +14,7 @@ import pytest
 
 from tests.meta.facts import PACKAGE, ROOT, expect_nothing
 from tests.meta.test_layers import LAYERS
+from tests.support.patience import WAIT
 
 PAGE = (PACKAGE / "contributing.py").read_text(encoding="utf-8")
 TOOL = ROOT / "tests" / "tools" / "journeys.py"
@@ -66,7 +67,7 @@ def test_the_table_of_what_tests_share_has_every_module() -> None:
 
 def test_nothing_loads_the_page() -> None:
     code = "import sys, mcp_ref.server, mcp_ref.client; assert 'mcp_ref.contributing' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), check=True, timeout=20)
+    subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), check=True, timeout=WAIT)
 
 
 @pytest.mark.time_limit(120)

@@ -11,6 +11,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, Set, Union
 import pytest
 
 from tests.meta.facts import ROOT, expect_nothing, imported_names, python_files, shown, statements, tree_of
+from tests.support.patience import WAIT
 from tests.tools import interpreters
 
 ALL = python_files("mcp_ref", "tests", "examples")
@@ -64,7 +65,7 @@ def test_a_38_itself_compiles_every_file(part: int) -> None:
            "    compile(open(path, 'rb').read(), path, 'exec', dont_inherit=True)"
     names = "\0".join(map(str, ALL[part::PARTS]))
     done = subprocess.run([found.path, "-c", code], input=names.encode(), stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=25)
+                          stderr=subprocess.STDOUT, timeout=WAIT)
     assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
 
 

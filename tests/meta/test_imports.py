@@ -10,6 +10,7 @@ import pytest
 
 from mcp_ref import __version__
 from tests.meta.test_readme import PAGES
+from tests.support.patience import WAIT
 from tests.tools import interpreters
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -36,7 +37,7 @@ def python(code, *flags, cwd=ROOT):
     """Run code in a fresh interpreter without site-packages; what it printed."""
     prologue = "import sys; sys.path.insert(0, %r)\n" % str(cwd)
     done = subprocess.run([sys.executable, "-I", "-S", *flags, "-c", prologue + code], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, universal_newlines=True, timeout=25)
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=WAIT)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -166,7 +167,7 @@ def test_old_pythons_of_this_machine_agree():
     """Where there is none this asks none, and the test above is all."""
     for path in old_pythons():
         for words in (["-c", "from mcp_ref import Server"], ["-m", "mcp_ref", "--version"]):
-            done = subprocess.run([path, "-B", *words], cwd=str(ROOT), stdin=subprocess.DEVNULL, timeout=25,
+            done = subprocess.run([path, "-B", *words], cwd=str(ROOT), stdin=subprocess.DEVNULL, timeout=WAIT,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
             if "No such file" not in done.stderr and "command not found" not in done.stderr:  # a shim of pyenv
                 assert done.returncode == 1 and "ImportError: " + SENTENCE in done.stderr.splitlines()[-1], done.stderr

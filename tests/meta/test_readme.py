@@ -20,6 +20,7 @@ import pytest
 
 from mcp_ref import Server, connect
 from tests.meta.facts import ROOT, expect_nothing
+from tests.support.patience import WAIT
 
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "examples").rglob("*.md"))]
@@ -28,7 +29,6 @@ WIDEST = 125
 LINKED = ("mcp_ref", "examples", "Makefile", "setup.cfg")
 BLOCK = re.compile(r"^(?:<!--\s*no-run:(?P<reason>.*?)-->\s*\n)?```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^```\s*$",
                    re.MULTILINE | re.DOTALL)
-SECONDS = 25
 
 
 class Block(NamedTuple):
@@ -72,7 +72,7 @@ def run(block: Block, folder: pathlib.Path) -> "subprocess.CompletedProcess[byte
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"):
         environment.pop(name, None)  # of the `make test` that runs this
     return subprocess.run([*COMMANDS[block.language], code], cwd=str(folder), env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=WAIT)
 
 
 ALL = [(page.name, block) for page in PAGES if page.is_file() for block in blocks(page.read_text(encoding="utf-8"))]
@@ -152,7 +152,7 @@ def test_the_first_commands_need_the_folder_that_readme_says_and_nothing_else(tm
     (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
     path = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
     done = subprocess.run(["sh", "-euc", block], cwd=str(tmp_path), env={"PATH": path},
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=WAIT)
     assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
 
 

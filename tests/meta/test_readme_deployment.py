@@ -14,9 +14,9 @@ import pytest
 
 from tests.meta.facts import ROOT
 from tests.meta.test_readme import ALL
+from tests.support.patience import WAIT
 
 NGINX = ROOT / "tests" / "interop" / "nginx.conf"
-SECONDS = 25
 HAND_OVER = "import os, runpy, sys\nos.dup2(int(sys.argv[1]), 3)\nrunpy.run_path(sys.argv[2])"
 """Runs a program as systemd does: with a socket that listens already, as descriptor 3."""
 
@@ -52,7 +52,7 @@ def test_systemd_takes_the_units(tmp_path: pathlib.Path) -> None:
     assert names == ["mcp.service", "mcp.socket"]
     for name, text in units().items():  # any program that is there will do
         (tmp_path / name).write_text(text.replace("/usr/bin/python3", "/bin/sh"), encoding="utf-8")
-    done = subprocess.run(["systemd-analyze", "verify", *[str(tmp_path / name) for name in names]], timeout=SECONDS,
+    done = subprocess.run(["systemd-analyze", "verify", *[str(tmp_path / name) for name in names]], timeout=WAIT,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = [line for line in done.stdout.decode("utf-8", "replace").splitlines() if str(tmp_path) in line]
     assert (done.returncode, said) == (0, [])
@@ -68,7 +68,7 @@ def test_the_program_serves_on_the_socket_that_systemd_has_opened(tmp_path: path
         with subprocess.Popen(command, env=dict(os.environ, PYTHONPATH=str(ROOT)), pass_fds=[opened.fileno()],
                               stdin=subprocess.DEVNULL) as serving:
             try:
-                client = http.client.HTTPConnection(*opened.getsockname(), timeout=SECONDS)
+                client = http.client.HTTPConnection(*opened.getsockname(), timeout=WAIT)
                 # Connecting works at once, for the socket listens; the answer comes when the program is there.
                 client.request("POST", "/mcp", json.dumps(INITIALIZE), FIELDS)
                 reply = client.getresponse()
@@ -76,4 +76,4 @@ def test_the_program_serves_on_the_socket_that_systemd_has_opened(tmp_path: path
                 client.close()
             finally:
                 serving.terminate()
-            assert serving.wait(SECONDS) == 0
+            assert serving.wait(WAIT) == 0
