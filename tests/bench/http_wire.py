@@ -9,7 +9,7 @@ from typing import Iterable, List, NamedTuple, Optional, Sequence
 
 from peer import CHUNK, WrongAnswer
 
-SECONDS = 15.0
+SECONDS = 120.0
 _LARGE = 1 << 20
 _LENGTH = re.compile(rb"\r\nContent-Length: *(\d+)\r\n", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\nTransfer-Encoding: *chunked\r\n", re.IGNORECASE)
