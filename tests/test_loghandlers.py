@@ -21,7 +21,7 @@ FAILING = """
 import sys
 from mcp_ref import Server
 server = Server("failing")
-server.limits.drain = server.limits.shutdown_grace = 60.0  # on a busy machine calls take their time
+server.limits.drain = server.limits.shutdown_grace = 60.0  # the input ends long before the calls, on a busy machine
 
 @server.tool
 def burn(words: str = "plain words") -> str:
@@ -238,7 +238,7 @@ def test_nothing_of_it_is_loaded_before_the_first_record(app: str) -> None:
 import sys
 from mcp_ref import Server
 server = Server("quick")
-server.limits.drain = server.limits.shutdown_grace = 60.0  # on a busy machine calls take their time
+server.limits.drain = server.limits.shutdown_grace = 60.0  # the input ends long before the calls, on a busy machine
 watched = {"logging", "mcp_ref.diagnostics.loghandlers"}
 server.tool(lambda: ", ".join(watched & set(sys.modules)) or "nothing", name="burn")
 server.run()

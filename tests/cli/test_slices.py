@@ -51,7 +51,7 @@ def talk(server, *messages):
     saved = os.dup(1)
     os.dup2(theirs[1], 1)
     os.close(theirs[1])
-    server.limits.drain = server.limits.shutdown_grace = 60.0  # on a busy machine calls take their time
+    server.limits.drain = server.limits.shutdown_grace = 60.0  # the input ends long before the calls, on a busy machine
     server.run()
     os.dup2(saved, 1)
     reader.join()

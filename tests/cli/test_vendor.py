@@ -296,7 +296,7 @@ os.write(w, b"""{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protoco
 """)
 os.close(w)
 os.dup2(r, 0)
-server.limits.drain = server.limits.shutdown_grace = 60.0  # on a busy machine calls take their time
+server.limits.drain = server.limits.shutdown_grace = 60.0  # the input ends long before the calls, on a busy machine
 server.run()
 '''.replace("\\\n", ""),
     "client": '''

@@ -74,7 +74,7 @@ def nodes_of(path: pathlib.Path) -> List[ast.AST]:
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """What `ast.walk` finds, without the expressions: a tenth of it, with all imports, functions and classes."""
+    """Yield the nodes that `ast.walk` finds, expressions aside: all imports, functions and classes, in its order."""
     left = [tree]
     for node in left:
         yield node
