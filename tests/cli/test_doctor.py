@@ -21,7 +21,6 @@ from .broken import (
     program, reply, web,
 )
 
-pytestmark = pytest.mark.time_limit(WAIT)
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(mcp_ref.__file__)))
 EXPIRED, TRUSTED = "expired.pem", "localhost.pem"
 HTTP_SSE = web(lambda method, target, fields, asked: reply("405 Method Not Allowed") if method == "POST" else

@@ -18,7 +18,7 @@ from .es256 import Es256Signer
 
 METADATA_URL = "https://conformance-test.local/client-metadata.json"
 """The client ID that the suite takes where it wants a URL for one; nobody fetches it."""
-SECONDS = 10.0
+SECONDS = 60.0
 
 Context = Dict[str, Any]
 """What the suite tells about a scenario."""

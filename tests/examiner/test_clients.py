@@ -29,7 +29,6 @@ from tests.examiner.careless_clients import Augments, Blind, Careless
 from tests.examiner.small_client import Child, Ended, SmallClient, Web
 from tests.support.patience import WAIT, patience
 
-pytestmark = pytest.mark.time_limit(WAIT)
 BRIEF = 0.3
 """The seconds of silence, on an idle machine, after which a client is ended that waits for what does not come."""
 HANDSHAKE, LAST = "2025-11-25", "2026-07-28"

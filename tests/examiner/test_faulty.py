@@ -10,7 +10,6 @@ import pytest
 from tests.examiner.faulty.faults import CLIENT, REVISIONS, SERVER
 from tests.support.patience import WAIT
 
-pytestmark = pytest.mark.time_limit(WAIT)
 ROOT = Path(__file__).parents[2]
 FAULTY = Path(__file__).parent / "faulty"
 PYTHON = sys.executable

@@ -23,7 +23,6 @@ from mcp_ref.revisions import revision
 from mcp_ref.wiretrace import Trace
 from tests.support.patience import WAIT, patience
 
-pytestmark = pytest.mark.time_limit(WAIT)
 SEED = 7
 FRAGILE = r'''
 import json, os, sys

@@ -14,7 +14,6 @@ from tests.examiner.faulty.faults import CLIENT, SERVER
 from tests.examiner.faulty.measure import FOUND, MISSED, TABLE, examined, examined_client, judged, key, places
 from tests.support.patience import WAIT, patience
 
-pytestmark = pytest.mark.time_limit(WAIT)
 ROWS = [line.split("\t") for line in Path(TABLE).read_text("utf-8").splitlines()]
 BY_NAME = {row[0]: row for row in ROWS}
 MOST = 12

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.patience import WAIT
 
-pytestmark = pytest.mark.time_limit(WAIT)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHAPTERS = ("00_from_nothing", "03_tools", "16_five_revisions")
 VOID = {"meta", "br", "input", "img"}

@@ -20,8 +20,9 @@ from mcp_ref.errors import AuthError, McpError
 from mcp_ref.limits import Limits
 
 from .auth_server import AuthorizationServer, ProtectedServer, browser
+from .patience import WAIT
 
-PATIENCE = 10.0
+PATIENCE = WAIT
 BOUNDED = Limits(request_timeout=PATIENCE, initialize_timeout=PATIENCE, auth_timeout=PATIENCE)
 NOW = 1_700_000_000.0
 

@@ -16,7 +16,9 @@ from mcp_ref.transports.base import Received, Transport, why_ended
 from mcp_ref.transports.forwarding import Forwarding
 from mcp_ref.transports.lines.stream import LineSplitter
 
-PATIENCE = 20.0
+from .patience import WAIT
+
+PATIENCE = WAIT
 """Seconds that a gate may stay shut before the test is declared stuck."""
 
 

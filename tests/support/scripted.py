@@ -26,7 +26,9 @@ from mcp_ref.revisions import revision as revision_named
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair
 
-PATIENCE = 10.0
+from .patience import WAIT
+
+PATIENCE = WAIT
 EVERYTHING: Dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}, "logging": {}}
 
 

@@ -17,7 +17,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mcp_ref.protocol.streamable_http.sse import encode_event
 
-PATIENCE = 10.0
+from .patience import WAIT
+
+PATIENCE = WAIT
 SESSION = "session-0"
 SERVER: Dict[str, Any] = {"name": "scripted", "version": "0"}
 EVERYTHING: Dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}, "logging": {}}

@@ -16,7 +16,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 from urllib.parse import parse_qsl, urlsplit
 
-PATIENCE = 10.0
+from .patience import WAIT
+
+PATIENCE = WAIT
 
 
 class Asked(NamedTuple):
