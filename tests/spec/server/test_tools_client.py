@@ -8,6 +8,7 @@ from mcp_ref import deadline
 from mcp_ref.errors import InvalidResult, PeerProtocolError, RequestTimeout
 from mcp_ref.jsonschema import bounds
 from mcp_ref.limits import Limits
+from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of
 from tests.support.scene import SILENT, Failure, Scene, paged, tool
 from tests.support.scripted import PATIENCE
@@ -86,19 +87,20 @@ def test_a_tool_that_is_not_there_is_refused_with_the_names_of_some_that_are():
 
 @pytest.mark.spec("tools.call-timeout")
 @pytest.mark.parametrize("limits, options", [
-    (Limits(request_ceiling=PATIENCE), {"timeout": 0.01}),
-    (Limits(request_ceiling=PATIENCE, request_timeout=0.01), {}),
+    (Limits(request_ceiling=WAIT), {"timeout": 0.01}),
+    (Limits(request_ceiling=WAIT, request_timeout=0.01), {}),
     (Limits(request_ceiling=0.01), {"timeout": None}),
 ])
 @each_way
 @pytest.mark.parametrize("revision", every_revision_of("tools.call-timeout"))
 def test_a_call_that_gets_no_answer_ends_and_is_cancelled(revision, call, limits, options):
     """[.. server/tools §Security Considerations] SHOULD"""
-    with Scene(revision, {"tools/call": SILENT}, limits=limits) as scene:
+    with Scene(revision, {"tools/call": SILENT}) as scene:
+        scene.client.connection.limits = limits  # only now: the handshake has all the time that it needs
         start = deadline.clock()
         with pytest.raises(RequestTimeout, match="tools/call"):
             call(scene.client, "slow", **options)
-        assert deadline.clock() - start < PATIENCE / 2, "it ended at the ceiling"
+        assert deadline.clock() - start < WAIT / 2, "it ended at the ceiling"
         eventually(lambda: scene.notifications)
         assert [note["method"] for note in scene.notifications] == ["notifications/cancelled"]
         assert scene.notifications[0]["params"]["requestId"] == scene.requests[0]["id"]
