@@ -14,12 +14,12 @@ from mcp_ref.host.member import Member
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair
 from tests.support.hosting import scripted, serving, tool
+from tests.support.patience import patience
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import HANDSHAKE, Gate, eventually, in_thread
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ECHO = [sys.executable, os.path.join(ROOT, "examples", "echo_server.py")]
-QUICK = Limits(initialize_timeout=0.5, probe_timeout=0.5, shutdown_grace=0.2, terminate_grace=0.2)
 
 
 def adding():
@@ -96,7 +96,9 @@ def test_the_failure_of_one_is_told_and_the_others_are_there():
         raise ConnectFailed("nobody at home")
 
     events = []
-    with Host(limits=QUICK, audit=events.append, policy=Policy(tool_call=allow)) as host:
+    limits = Limits(initialize_timeout=patience(0.5), probe_timeout=patience(0.5), shutdown_grace=0.2,
+                    terminate_grace=0.2)
+    with Host(limits=limits, audit=events.append, policy=Policy(tool_call=allow)) as host:
         mute, kept = pair()
         errors = host.connect_all({
             "a": serving(adding()), "b": "no-such-program-anywhere --x", "c": broken, "d": mute,
