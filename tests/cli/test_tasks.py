@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from mcp_ref import Server
+from tests.support.patience import patience
 from tests.support.tasks import ID, Served, asking, completed, kept, payload, state, tool, working
 
 from .running import here, one_line_of
@@ -131,7 +132,7 @@ def test_what_is_missing_is_said(words, hint, capsys):
 
 
 def test_what_goes_wrong_is_said(served, capsys):
-    code, out, err = here(capsys, "tasks", "wait", "--timeout=0.05", served(working()), ID)
+    code, out, err = here(capsys, "tasks", "wait", "--timeout=%g" % patience(0.5), served(working()), ID)
     assert code == 1 and "task %s is working still" % ID in one_line_of(err)
     code, out, err = here(capsys, "tasks", "list", served(working()))
     assert code == 1 and "2026-07-28 has no list of tasks: keep the ids that call --task shows" in one_line_of(err)
