@@ -24,7 +24,7 @@ RECIPES = ROOT / "examples" / "hosts"
 sys.path[:0] = [str(ROOT), str(HERE.parent / "tools")]
 
 import peers  # noqa: E402
-from environments import SetupError, environment, recent_python, run, say  # noqa: E402
+from environments import SetupError, apt_get, environment, recent_python, run, say  # noqa: E402
 from mcp_ref import Client, McpError, connect  # noqa: E402
 
 TOKEN = "only-for-this-test"
@@ -204,9 +204,8 @@ def debian(program: str, package: str, install: bool) -> str:
             raise SetupError("%s is not installed: apt-get install %s" % (program, package))
         say("apt-get install %s, on this machine" % package)
         hint = "%s cannot be installed" % package
-        run(["apt-get", "update"], hint)
-        run(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends",
-             *package.split()], hint)
+        apt_get("update", hint=hint)
+        apt_get("install", "-y", "--no-install-recommends", *package.split(), hint=hint)
     return str(shutil.which(program))
 
 

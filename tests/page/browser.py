@@ -3,7 +3,6 @@ import base64
 import contextlib
 import http.client
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -11,22 +10,20 @@ import subprocess
 import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from environments import SetupError, apt_get
+
+from tests.support.patience import WAIT
+
 KEYS = {"down": "\ue015", "up": "\ue013", "enter": "\ue007", "escape": "\ue00c", "end": "\ue010", "home": "\ue011"}
-SECONDS = 30.0
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-
-
-class SetupError(RuntimeError):
-    """There is no browser here; the text says what to install."""
 
 
 def find(install: bool) -> Tuple[str, str]:
     """Return the paths of Chromium and of its driver. Raises `SetupError`."""
     if install and not (shutil.which("chromium") and shutil.which("chromedriver")):
-        subprocess.call(["apt-get", "-qq", "update"], stdin=subprocess.DEVNULL)
-        subprocess.call(["apt-get", "-qq", "-y", "--no-install-recommends", "install", "chromium", "chromium-driver"],
-                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                        env=dict(os.environ, DEBIAN_FRONTEND="noninteractive"))
+        hint = "chromium cannot be installed"
+        apt_get("update", hint=hint)
+        apt_get("install", "-y", "--no-install-recommends", "chromium", "chromium-driver", hint=hint)
     found = shutil.which("chromium"), shutil.which("chromedriver")
     if not found[0] or not found[1]:
         raise SetupError("there is no chromium with chromedriver here: apt-get install chromium chromium-driver")
@@ -93,13 +90,13 @@ class Browser:
 
     def until(self, script: str, *arguments: Any) -> Any:
         """Run a script until it returns what is true, and return that. Raises TimeoutError."""
-        ends = time.monotonic() + SECONDS
+        ends = time.monotonic() + WAIT
         while True:
             value = self.run(script, *arguments)
             if value:
                 return value
             if time.monotonic() > ends:
-                raise TimeoutError("in %g s the page did not come to: %s" % (SECONDS, script))
+                raise TimeoutError("in %g s the page did not come to: %s" % (WAIT, script))
             time.sleep(0.02)
 
     def close(self) -> None:
@@ -130,5 +127,5 @@ def browser(install: bool, folder: pathlib.Path) -> Iterator[Browser]:
             window.close()
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(WAIT)
         process.stdout.close()

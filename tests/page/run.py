@@ -15,7 +15,7 @@ import time
 import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(ROOT)]
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(ROOT), str(ROOT / "tests" / "tools")]
 
 from browser import SetupError, browser  # noqa: E402
 from live_walks import LIVE_WALKS  # noqa: E402

@@ -154,11 +154,15 @@ class Run:
         self._command = [python, "-m", "pytest", "--journal", str(journal), *arguments]
         journal.parent.mkdir(parents=True, exist_ok=True)
 
-    def go(self, output: Optional[IO[bytes]] = None) -> int:
-        """Run it, in as many processes as it takes; return pytest's exit code. ``output``: instead of the terminal."""
+    def forget(self) -> None:
+        """Remove the journal of an earlier run."""
         for path in (self.journal, self.journal.with_suffix(".running")):
             if path.exists():
                 path.unlink()
+
+    def go(self, output: Optional[IO[bytes]] = None) -> int:
+        """Run it, in as many processes as it takes; return pytest's exit code. ``output``: instead of the terminal."""
+        self.forget()
         command = self._command
         while True:
             code = self._call(command, output)

@@ -1,9 +1,9 @@
 """Run the test suite in `.venv`, made where it is missing; arguments go to pytest (`make test ARGS="-k ping"`).
 
-Without arguments two halves run side by side, where there are two cores; a line says from time to time how far they
-are. Their output is in `build/journal`; of a half that failed it is printed. The last lines name each failed test, how
-many ran, how many were left out and why, and the command for one of them alone. A test that hangs or crashes ends its
-process only: see `steady`, also for what `.ci/run` does about failures.
+Without arguments the test files are run in PARTS parts, two at a time where there are two cores; a line says from time
+to time how far they are. Their output is in `build/journal`; of a part that failed it is printed. The last lines name
+each failed test, how many ran, how many were left out and why, and the command for one of them alone. A test that hangs
+or crashes ends its process only: see `steady`, also for what `.ci/run` does about failures.
 """
 import concurrent.futures
 import os
@@ -16,6 +16,7 @@ import steady
 from environments import BUILD, PYTEST, ROOT, SetupError, environment, say
 from fetch_suites import cached
 
+PARTS = 6  # so many that both cores have work to the end
 PROGRESS_SECONDS = 15.0
 PASSED = re.compile(r"^.* \[ *[0-9]+%\]\n", re.M)
 """The lines in which pytest shows its progress."""
@@ -28,14 +29,14 @@ def main(arguments: List[str]) -> int:
     except SetupError as error:
         print("make test: %s" % error, file=sys.stderr)
         return 2
-    parts = 1 if arguments or (os.cpu_count() or 1) < 2 else 2
-    runs = [steady.Run(python, arguments or ["-p", "no:cacheprovider", "-rfE", "--part=%d/%d" % (number, parts)], ROOT,
-                       BUILD / "journal" / ("part-%d.jsonl" % number), "make test", cached())
-            for number in range(1, parts + 1)]
+    given = [arguments] if arguments else [
+        ["-p", "no:cacheprovider", "-rfE", "--part=%d/%d" % (number, PARTS)] for number in range(1, PARTS + 1)]
+    runs = [steady.Run(python, each, ROOT, BUILD / "journal" / ("part-%d.jsonl" % number), "make test", cached())
+            for number, each in enumerate(given, 1)]
     if arguments:
         codes = [runs[0].go()]
     else:
-        say("all tests, in %d process%s; five minutes on two idle cores" % (parts, "es" * (parts > 1)))
+        say("all tests, in %d parts; five minutes on two idle cores" % PARTS)
         codes = run_all(runs)
         for line in steady.skips(run.journal for run in runs):
             say(line)
@@ -48,8 +49,10 @@ def main(arguments: List[str]) -> int:
 
 
 def run_all(runs: Sequence[steady.Run]) -> List[int]:
-    """Run all of them side by side; show how far they are, then the output of those that failed."""
-    with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
+    """Run all of them, two at a time; show how far they are, then the output of those that failed."""
+    for run in runs:
+        run.forget()
+    with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         running = [pool.submit(run_into_log, run) for run in runs]
         started, seen = time.monotonic(), set()
         while concurrent.futures.wait(running, PROGRESS_SECONDS).not_done:
@@ -58,9 +61,9 @@ def run_all(runs: Sequence[steady.Run]) -> List[int]:
                 if test not in seen:
                     seen.add(test)
                     say("failed: %s" % test)
-            say("%d s: %s, %d failed" % (time.monotonic() - started, ", ".join(
-                "%d of %d" % (journal.ran, journal.collected) if journal.collected else "collecting"
-                for journal in journals), len(seen)))
+            say("%d s: %d tests, %d failed; %d of %d parts are done" % (
+                time.monotonic() - started, sum(journal.ran for journal in journals), len(seen),
+                sum(future.done() for future in running), len(runs)))
     codes = [future.result() for future in running]
     for run, code in zip(runs, codes):
         text = run.journal.with_suffix(".log").read_text(encoding="utf-8", errors="replace")
