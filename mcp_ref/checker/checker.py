@@ -5,6 +5,7 @@ it judges: it imports frames, vocabulary, tables and the trace, and has its own 
 (`mcp_ref.checker.observed`).
 """
 
+import re
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Tuple
 
 from ..methods import LISTEN
@@ -234,11 +235,14 @@ class Checker:
 
     @staticmethod
     def _session(connection: Connection, exchange: Exchange) -> Session:
-        """Return the session of an exchange: that of its header field, or the default one of the connection.
+        """Return the session of an exchange, by its header field or, over HTTP+SSE, by the endpoint of a stream.
 
-        A client that leaves the id of its only session away is still in it, unless it speaks a revision without
-        sessions.
+        Otherwise it is the default session of the connection. A client that omits the id of its only session is still
+        in it, unless it uses a revision without sessions.
         """
+        if connection.transport == "http+sse":
+            target = exchange.path + ("?" + exchange.query if exchange.query else "")
+            return connection.sessions.get(target) or connection.default
         id = exchange.header("mcp-session-id")
         if id is None:
             version = exchange.header("mcp-protocol-version")
@@ -287,7 +291,9 @@ class Checker:
         if exchange is not None:
             seen = SseEvent(exchange, event, event.more, str(event.more.get("data", "")))
             if seen.name == "endpoint":
-                exchange.connection.endpoints[str(seen.data).partition("?")[0]] = None
+                target = re.sub("^[a-z]+://[^/]*", "", str(seen.data))
+                exchange.connection.endpoints[target.partition("?")[0]] = None
+                exchange.connection.sessions[target] = exchange.session
             self._streamed(seen)
 
     def _streamed(self, seen: SseEvent) -> None:

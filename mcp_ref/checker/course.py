@@ -18,9 +18,9 @@ def settle(message: Message, exchange: Exchange) -> None:
     connection, named = message.connection, message.meta.get(META_REVISION)
     opens = message.method == "initialize"
     stateless = isinstance(named, str) and named in NAMES and revision(named).stateless
-    if not (opens or stateless) or exchange.header("mcp-session-id") is not None:
+    if not (opens or stateless) or exchange.header("mcp-session-id") is not None or connection.transport == "http+sse":
         return
-    if opens and connection.default.initialize is not None and connection.transport != "http+sse":
+    if opens and connection.default.initialize is not None:
         connection.default = Session(connection)  # a handshake without session id opens another
         connection.mixed = True
         connection.default.from_start = False

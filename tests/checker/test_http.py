@@ -276,6 +276,30 @@ SILENT = {
         C #1 tools/list {}
         S #1 {"tools": []}
     """,
+    **{"two sessions at once over HTTP+SSE, with endpoints %s" % name: """
+        on sse 2024-11-05
+        C [20] GET /sse {"Accept": "text/event-stream"}
+        S [20] 200 {"Content-Type": "text/event-stream"}
+        S [20] event {"event": "endpoint", "data": "%s/messages?sessionId=***22222222"}
+        C #7 tools/call {"name": "t", "arguments": {}}
+        C [21] POST /messages?sessionId=***22222222 {"Content-Type": "application/json"}
+        C [21] #1 initialize {"protocolVersion": "2024-11-05", "capabilities": {}, \
+"clientInfo": {"name": "b", "version": "1"}}
+        S [21] 202 {}
+        S [21] end
+        S [20 open] #1 {"protocolVersion": "2024-11-05", "capabilities": {}, \
+"serverInfo": {"name": "s", "version": "1"}}
+        C [22] POST /messages?sessionId=***22222222 {"Content-Type": "application/json"}
+        C [22] notifications/initialized
+        S [22] 202 {}
+        S [22] end
+        C [23] POST /messages?sessionId=***22222222 {"Content-Type": "application/json"}
+        C [23] #7 ping
+        S [23] 202 {}
+        S [23] end
+        S [20 open] #7 {}
+        S #7 {"content": []}
+    """ % origin for name, origin in (("below its URL", ""), ("on an origin", "http://127.0.0.1:8000"))},
     "the oldest revision over Streamable HTTP": """
         on http 2024-11-05
         C #1 tools/list {}
