@@ -228,6 +228,7 @@ def test_a_break_of_the_schema_is_demanded_only_where_the_schema_is_compared(
     present: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(official_schema, "PRESENT", present)
+    monkeypatch.setattr(judged, "applied", True)
     missed = ["sends_illegal names schema.json, which was not broken"]
     assert judged.problems({}, {judged.SCHEMA}) == (missed if present else [])
     assert judged.problems({}, {"progress.token-active"}) != []

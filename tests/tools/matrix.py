@@ -8,11 +8,11 @@ arguments the versions share the work:
 - of those between, one that changes from commit to commit runs all tests, the others those that depend on the
   interpreter (DEPENDENT). In CI the version on which `make test` has run is left out.
 
-`--only=3.13` runs one version, `--only=between` those between the oldest and the newest. Each version has its
-environment in `build/venvs/3.X` and its log in `build/matrix/3.X.log`. The log of a failed run is printed whole, and
-the table at the end has one line per version: how it ended, its figures, or that it is ABSENT. The exit code is 0 only
-if all that ran passed, and at least one did; in CI none may be absent. In `.ci/run` a test that failed is tried again,
-on the same interpreter: see `steady`.
+`--only=3.8,between` runs the oldest and those between, `--only=3.13` the newest. Each version has its environment in
+`build/venvs/3.X` and its log in `build/matrix/3.X.log`. The log of a failed run is printed whole, and the table at the
+end has one line per version: how it ended, its figures, or that it is ABSENT. The exit code is 0 only if all that ran
+passed, and at least one did; in CI none may be absent. In `.ci/run` a test that failed is tried again, on the same
+interpreter: see `steady`.
 """
 import concurrent.futures
 import os
@@ -27,7 +27,7 @@ from environments import BUILD, PYTEST, ROOT, SetupError, environment, in_ci, sa
 from fetch_suites import cached
 from interpreters import SUPPORTED, Interpreter, find
 
-AT_ONCE = 1 if in_ci() else min(2, os.cpu_count() or 1)  # in CI the other lane has the other core
+AT_ONCE = min(2, os.cpu_count() or 1)
 OLDEST, NEWEST = SUPPORTED[0], SUPPORTED[-1]
 SOURCES = tuple("tests/meta/test_%s.py" % name for name in (
     "citations", "contributing", "features", "floor", "layers", "prose", "requirements", "requirements_table",
@@ -107,13 +107,13 @@ def split(minors: List[Tuple[int, int]]) -> Tuple[List[Interpreter], List[str]]:
 
 def main(arguments: List[str]) -> int:
     """Run and report."""
-    only = [argument.partition("=")[2] for argument in arguments if argument.startswith("--only=")]
+    only = [each for argument in arguments if argument.startswith("--only=") for each in argument[7:].split(",")]
     given = [argument for argument in arguments if not argument.startswith("--only=")]
-    chosen = [minor for minor in (OLDEST, NEWEST, *between())  # those with the most to do first
-              if not only or "%d.%d" % minor in only or "between" in only and minor in between()]
-    found, absent = split(chosen)
-    say("found: %s; ABSENT: %s" % (", ".join(item.name for item in found) or "none", ", ".join(absent) or "none"))
     drawn = draw()
+    chosen = [minor for minor in (OLDEST, drawn, NEWEST, *between())  # those with the most to do first
+              if not only or "%d.%d" % minor in only or "between" in only and minor in between()]
+    found, absent = split(list(dict.fromkeys(chosen)))
+    say("found: %s; ABSENT: %s" % (", ".join(item.name for item in found) or "none", ", ".join(absent) or "none"))
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         outcomes = list(pool.map(lambda interpreter: run_suite(
             interpreter, given or share(interpreter.version[:2], drawn)), found))
