@@ -380,14 +380,14 @@ def _outside() -> Any:
 
 def _judges(config: pytest.Config) -> Optional[Callable[[], Dict[str, List[str]]]]:
     """Have what this process does from now on judged; the function that says at the end which rules were broken."""
-    by = config.getoption("judge")
-    if by == "none" or not _has_support():
+    if not _has_support():
         return None
     from tests.support.judged import SCHEMA, broken
     from tests.support.schema_tap import listen
 
-    refused = listen(rules=by == "all")
-    return lambda: {**({SCHEMA: refused} if refused else {}), **broken()}
+    by = config.getoption("judge")
+    refused = listen(rules=by == "all", schema=by != "none")
+    return None if by == "none" else lambda: {**({SCHEMA: refused} if refused else {}), **broken()}
 
 
 def _named(item: Any) -> Set[str]:

@@ -21,6 +21,7 @@ from mcp_ref.transports.tap import Tap
 from mcp_ref.wiretrace import Trace
 
 from . import official_schema
+from .faults import Wrapper
 
 LONGEST = 4 * 1024 * 1024
 """The bytes of the longest body of a request to an endpoint that is judged: secrets are looked for in all of it."""
@@ -103,10 +104,13 @@ def watch(transport: Transport, side: str) -> Transport:
     if isinstance(given, CheckedTrace):
         return transport  # the test judges it
     if given is not None:
-        _follow(given, side)
+        if applied:
+            _follow(given, side)
         return transport
     if transport.contract == REPLIES:
         return transport  # `ride` sees it, with the exchange of each message
+    if not applied:
+        return Wrapper(transport)
     return Tap(transport, _judge("" if isinstance(transport, StdioChild) else side), side)
 
 

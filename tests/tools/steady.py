@@ -151,7 +151,7 @@ class Run:
                  environment: Optional[Dict[str, str]] = None) -> None:
         self.python, self.root, self.journal, self.where = python, root, journal, where
         self.environment = environment
-        self._command = [python, "-m", "pytest", "--journal", str(journal), *arguments]
+        self._command = [python, "-m", "pytest", "--journal=" + str(journal), *arguments]
         journal.parent.mkdir(parents=True, exist_ok=True)
 
     def forget(self) -> None:
@@ -169,7 +169,7 @@ class Run:
             journal = read_journal(self.journal)
             if code and journal.end is None and journal.running:
                 self._note_end(journal.running, code, output)
-                command = [*self._command, "--after", journal.running]
+                command = [*self._command, "--after=" + journal.running]
                 journal = read_journal(self.journal)
                 if journal.ran < journal.collected and len(journal.ended) < MOST_ENDED:
                     continue
@@ -211,7 +211,7 @@ class Run:
         """Run one test; its last words if it fails."""
         chosen = self.journal.with_suffix(".chosen")
         chosen.write_text(json.dumps([failure.name]), encoding="ascii")
-        command = [self.python, "-m", "pytest", "-p", "no:cacheprovider", "--only-ids", str(chosen),
+        command = [self.python, "-m", "pytest", "-p", "no:cacheprovider", "--only-ids=" + str(chosen),
                    failure.name.partition("::")[0]]
         done = subprocess.run(command, cwd=str(self.root), env=self.environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
