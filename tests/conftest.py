@@ -160,9 +160,13 @@ def pytest_configure(config: pytest.Config) -> None:
     threading.Thread(target=_Clock.watch, args=(config,), name="limit", daemon=True).start()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    _Clock.item = None  # what pytest does now, such as removing old folders, belongs to no test
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The interpreter has to end, too: it waits for threads, and a failed test may have left some."""
-    _Clock.item = None
     if REAL_STDERR in config.stash:
         faulthandler.dump_traceback_later(EXIT_LIMIT_SECONDS, exit=True, file=config.stash[REAL_STDERR])
 
