@@ -242,7 +242,8 @@ class Checker:
         """
         if connection.transport == "http+sse":
             target = exchange.path + ("?" + exchange.query if exchange.query else "")
-            return connection.sessions.get(target) or connection.default
+            stream = connection.streams.get(target)
+            return stream.session if stream is not None else connection.default
         id = exchange.header("mcp-session-id")
         if id is None:
             version = exchange.header("mcp-protocol-version")
@@ -293,7 +294,7 @@ class Checker:
             if seen.name == "endpoint":
                 target = re.sub("^[a-z]+://[^/]*", "", str(seen.data))
                 exchange.connection.endpoints[target.partition("?")[0]] = None
-                exchange.connection.sessions[target] = exchange.session
+                exchange.connection.streams[target] = exchange
             self._streamed(seen)
 
     def _streamed(self, seen: SseEvent) -> None:

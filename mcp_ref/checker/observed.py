@@ -448,6 +448,8 @@ class Connection(_Stateful):
         self.default = Session(self)
         """The session of a pipe or socket, and of HTTP requests without a session id."""
         self.sessions: "Forgetful[str, Session]" = Forgetful(bounds.sessions)
+        self.streams: "Forgetful[str, Exchange]" = Forgetful(bounds.sessions)
+        """The GET of each session over HTTP+SSE, by the endpoint that its stream named."""
         self.latest: Optional[Session] = None
         """The session with an id that was opened last."""
         self.mixed = False
