@@ -475,6 +475,17 @@ def test_events_that_the_store_cannot_take_are_sent_all_the_same(tmp_path, monke
         assert site[1].get(last(reply)).status == 400
 
 
+def test_a_store_that_fails_again_is_logged_again(tmp_path, monkeypatch, caplog):
+    with Site(tmp_path) as site, talking(site) as gate:
+        gate.open()
+        for failures in (1, 2):
+            with monkeypatch.context() as patch:
+                patch.setattr(SqliteStore, "keep", lambda *arguments: 1 / 0)
+                assert heard(site[0].ask(failures, "tools/call", TALK)) == ["a", "b", "done"]
+            assert caplog.text.count("keeping an event failed") == failures
+            assert heard(site[0].ask(10 + failures, "tools/call", TALK)) == ["a", "b", "done"]
+
+
 def test_a_reply_whose_end_could_not_be_kept_ends_with_an_error(tmp_path, monkeypatch):
     with Site(tmp_path) as site, talking(site) as gate:
         reply = site[0].begin(1, "tools/call", TALK)

@@ -188,10 +188,8 @@ class ResumableSession(HttpSession):
         The stream is over here if another process goes on with it.
         """
         became = ""
-        try:
+        with self._table.logging_failures("keeping an event"):
             became = self._store(event)
-        except Exception:
-            self._table.log_failure("keeping an event")
         if became == FULL:
             self.connection.counters.note(
                 "dropped event", "no room in the store for an event of %d bytes, which cannot be sent again:"
@@ -212,11 +210,10 @@ class ResumableSession(HttpSession):
 
     def unkeep(self, id: EventId) -> bool:
         """Remove an event that nobody took. Returns False if it stays, for a process that sends it."""
-        try:
-            return self._table.store.unkeep(self.key, *id)
-        except Exception:
-            self._table.log_failure("removing an event")
-            return False
+        removed = False
+        with self._table.logging_failures("removing an event"):
+            removed = self._table.store.unkeep(self.key, *id)
+        return removed
 
     def _kept(self, since: EventId) -> List[StoredEvent]:
         return self._table.store.kept(self.key, *since)

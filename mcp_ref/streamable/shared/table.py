@@ -35,8 +35,9 @@ Some things do not travel between processes:
 import json
 import re
 import threading
+from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 from ... import deadline
 from ...errors import ConnectionLost
@@ -227,7 +228,8 @@ class StoreTable(SessionTable):
         self._ids_lock = threading.Lock()  # for the next line alone: ids are taken under the locks of sessions
         self._last_id = 0
         self._swept = deadline.clock()
-        self._failing = False
+        self._failing: Set[str] = set()
+        """What fails at the moment."""
 
     @staticmethod
     def key_of(id: str) -> str:
@@ -385,11 +387,9 @@ class StoreTable(SessionTable):
 
     def forget(self, session: ReplicaSession, question: RequestId) -> None:
         """Remove a question that has its answer, or that was given up."""
-        try:
-            if type(question) is int:
+        if type(question) is int:
+            with self.logging_failures("forgetting a question"):  # one that stays behind allows one letter
                 self.store.forget(session.key, question)
-        except Exception:  # the question that stays behind allows one letter
-            self.log_failure("forgetting a question")
 
     def post_to_owner(self, session: ReplicaSession, item: Message, subject: List[Any]) -> bool:
         """Leave a letter for the process that waits for this message. Returns False if none does."""
@@ -449,10 +449,8 @@ class StoreTable(SessionTable):
         """Leave a letter about a stream for another process. It need not arrive."""
         limits = self._limits
         room = Room(limits.max_store_letters, limits.max_store_letter_bytes, limits.max_store_bytes, newest=True)
-        try:
+        with self.logging_failures("leaving a letter"):
             self.store.send(session.key, STREAMS, json.dumps(subject), b"", room)
-        except Exception:
-            self.log_failure("leaving a letter")
 
     def watch(self, session: ResumableSession) -> None:
         """Poll for letters until this session is not busy any more."""
@@ -468,25 +466,20 @@ class StoreTable(SessionTable):
         seen, quiet = -1, deadline.clock()
         while not self._closed:
             asked = False
-            try:
+            with self.logging_failures("looking for letters"):
                 version = self.store.version()
                 if version != seen:
                     self._read_letters()
                     seen = version
-                self._failing = False
-            except Exception:
-                self.log_failure("looking for letters")
             now = deadline.clock()
             with self._lock:
                 watched = list(self._watched.items())
             busy = [session for session, _ in watched if session.busy]  # takes locks under which sessions call `watch`
             if busy:
                 asked, quiet = any(session.asks for session in busy), now
-            try:
+            with self.logging_failures("looking after streams"):
                 for session in busy:
                     session.look_after(now)
-            except Exception:
-                self.log_failure("looking after streams")
             with self._lock:
                 for session, since in watched:
                     if session not in busy and self._watched.get(session) is since:
@@ -496,13 +489,19 @@ class StoreTable(SessionTable):
                     return
             self._pause.wait(ANSWER_SECONDS if asked else OTHER_SECONDS)
 
-    def log_failure(self, what: str) -> None:
-        """Log an exception of the store, once until it works again."""
-        if not self._failing:
-            self._failing = True
-            from ...diagnostics.packagelog import get_logger
+    @contextmanager
+    def logging_failures(self, what: str) -> Iterator[None]:
+        """Suppress and log an exception of the store, once until the same succeeds again."""
+        try:
+            yield
+        except Exception:
+            if what not in self._failing:
+                self._failing.add(what)
+                from ...diagnostics.packagelog import get_logger
 
-            get_logger(__name__).exception("%s failed; said once until it works again", what)
+                get_logger(__name__).exception("%s failed; said once until it works again", what)
+        else:
+            self._failing.discard(what)
 
     def _read_letters(self) -> None:
         for letter in self.store.news(self._since):
