@@ -21,7 +21,7 @@ import steady
 from environments import BUILD, ROOT, in_ci, say
 
 LANES = (1, 2)
-LANE_SECONDS = 45 * 60
+LANE_SECONDS = 50 * 60
 
 
 class Step(NamedTuple):
@@ -43,17 +43,17 @@ STEPS: Tuple[Step, ...] = (
     Step("newcomer", 1, 900, "newcomer", ("git", "make"),
          "the first two commands of README pass in a bare clone; every connection keeps the checker's rules"),
     Step("newest", 1, 900, "make matrix ARGS=--only=3.13", ("make",), "all but the tests of the sources, on 3.13"),
-    Step("interop", 1, 500, "make interop", ("make", "npm", "node"),
+    Step("interop", 1, 800, "make interop", ("make", "npm", "node"),
          "servers and clients of other makers understand us, and we them"),
-    Step("conformance", 1, 250, "make conformance", ("make", "npm", "node"), "the official suite finds nothing"),
-    Step("page", 1, 60, "page", (), "the page of a session works in Chromium"),
+    Step("conformance", 1, 200, "make conformance", ("make", "npm", "node"), "the official suite finds nothing"),
+    Step("page", 1, 80, "page", (), "the page of a session works in Chromium"),
 
     Step("suites", 2, 10, "python3 tests/tools/fetch_suites.py", (), "the official test suites are here"),
     Step("versions", 2, 2000, "make matrix ARGS=--only=3.8,between", ("git", "make", "MCP_REF_SPEC"),
          "all tests on 3.8 and one version between, drawn from the commit, and the tests that depend on the "
          "interpreter on the others; every frame is legal by the official schema"),
-    Step("check", 2, 200, "make check", ("make", "MCP_REF_SPEC"), "types, style, and the tree itself"),
-    Step("soak", 2, 60, 'make soak ARGS="--scale 0.1"', ("make",), "sessions, streams and cuts leave nothing behind"),
+    Step("check", 2, 230, "make check", ("make", "MCP_REF_SPEC"), "types, style, and the tree itself"),
+    Step("soak", 2, 100, 'make soak ARGS="--scale 0.1"', ("make",), "sessions, streams and cuts leave nothing behind"),
     Step("bundled", 2, 100, "make bundled", ("make",), "the core of the suite passes with the package as one file"),
     Step("pyz", 2, 20, "make pyz", ("make",), "the zipapp is built and runs"),
     Step("wheel", 2, 30, "make wheel", ("make",), "the wheel is built, installed and runs"),
