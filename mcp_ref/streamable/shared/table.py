@@ -229,7 +229,7 @@ class StoreTable(SessionTable):
         self._last_id = 0
         self._swept = deadline.clock()
         self._failing: Set[str] = set()
-        """What fails at the moment."""
+        """The kinds of use that fail at the moment."""
 
     @staticmethod
     def key_of(id: str) -> str:
