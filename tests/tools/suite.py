@@ -36,7 +36,7 @@ def main(arguments: List[str]) -> int:
     if arguments:
         codes = [runs[0].go()]
     else:
-        say("all tests, in %d parts; five minutes on two idle cores" % PARTS)
+        say("all tests, in %d parts; seven minutes on two idle cores" % PARTS)
         codes = run_all(runs)
         for line in steady.skips(run.journal for run in runs):
             say(line)
