@@ -1,9 +1,10 @@
 """Run the test suite in `.venv`, made where it is missing; arguments go to pytest (`make test ARGS="-k ping"`).
 
-Without arguments the test files are run in PARTS parts, two at a time where there are two cores; a line says from time
-to time how far they are. Their output is in `build/journal`; of a part that failed it is printed. The last lines name
-each failed test, how many ran, how many were left out and why, and the command for one of them alone. A test that hangs
-or crashes ends its process only: see `steady`, also for what `.ci/run` does about failures.
+Without arguments the test files are run in PARTS parts, one more at a time than there are cores, because a third of
+the time is waiting; a line says from time to time how far they are. Their output is in `build/journal`; of a part that
+failed it is printed. The last lines name each failed test, how many ran, how many were left out and why, and the
+command for one of them alone. A test that hangs or crashes ends its process only: see `steady`, also for what `.ci/run`
+does about failures.
 """
 import concurrent.futures
 import os
@@ -16,7 +17,7 @@ import steady
 from environments import BUILD, PYTEST, ROOT, SetupError, environment, say
 from fetch_suites import cached
 
-PARTS = 6  # so many that both cores have work to the end
+PARTS = 9  # so many that all cores have work to the end
 PROGRESS_SECONDS = 15.0
 PASSED = re.compile(r"^.* \[ *[0-9]+%\]\n", re.M)
 """The lines in which pytest shows its progress."""
@@ -49,10 +50,10 @@ def main(arguments: List[str]) -> int:
 
 
 def run_all(runs: Sequence[steady.Run]) -> List[int]:
-    """Run all of them, two at a time; show how far they are, then the output of those that failed."""
+    """Run all of them, some at a time; show how far they are, then the output of those that failed."""
     for run in runs:
         run.forget()
-    with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+    with concurrent.futures.ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
         running = [pool.submit(run_into_log, run) for run in runs]
         started, seen = time.monotonic(), set()
         while concurrent.futures.wait(running, PROGRESS_SECONDS).not_done:
