@@ -316,7 +316,7 @@ def test_a_tool_whose_schema_cannot_be_fetched_gets_json_where_text_may_be_that_
 
 
 def test_what_a_server_said_last_stands_in_lines_below_the_error(capsys):
-    code = "import sys; sys.exit('first\\nmcp_ref: \\x1b[2Jsecond')"
+    code = "import sys; sys.stdin.readline(); sys.exit('first\\nmcp_ref: \\x1b[2Jsecond')"
     code, out, err = here(capsys, "tools", "--quiet", "--era", "legacy", "--", sys.executable, "-c", code)
     assert (code, out) == (3, "")
     assert err.endswith("server exited with code 1; last stderr lines:\n    first\n    mcp_ref: ?[2Jsecond\n")
