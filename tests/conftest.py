@@ -124,7 +124,7 @@ class _Journal:
             self.write(skipped=report.nodeid, reason=_reason(report))
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        self.write(end=int(exitstatus), ran=self._number)
+        self.write(end=int(exitstatus))
 
     def pytest_unconfigure(self) -> None:
         self._lines.close()
@@ -157,7 +157,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("journal"):
         config.pluginmanager.register(_Journal(pathlib.Path(config.getoption("journal"))), "journal")
-    threading.Thread(target=_Clock.watch, args=(config,), name="limit", daemon=True).start()
+    threading.Thread(target=_Clock.watch, name="limit", daemon=True).start()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -199,7 +199,7 @@ class _Clock:
         cls._set = 0.0, 0.0
 
     @classmethod
-    def watch(cls, config: pytest.Config) -> None:
+    def watch(cls) -> None:
         """End the process when a test has reached a limit. Runs in a thread."""
         cores = os.cpu_count() or 1
         while True:
@@ -213,11 +213,12 @@ class _Clock:
             why = "more than %g s of processor time" % seconds if used > seconds else "more than %g s by the clock" % (
                 seconds * WALL_FACTOR) if passed > seconds * WALL_FACTOR else ""
             if why and cls.item is item and cls.started == started:
-                _end(config, item, why, children)
+                _end(item, why, children)
 
 
-def _end(config: pytest.Config, item: pytest.Item, why: str, children: List[int]) -> None:
+def _end(item: pytest.Item, why: str, children: List[int]) -> None:
     """End the process because of a test; say why."""
+    config = item.config
     journal = config.pluginmanager.get_plugin("journal")
     if journal is not None:
         journal.write(ended=item.nodeid, why=why)
