@@ -211,6 +211,8 @@ def main() -> int:
     wrong = {name: attempt(name, table[name]) for name in chosen}
     failures = [steady.Failure(name, "make interop", said) for name, said in wrong.items() if said]
     forgiven = steady.unsteady(failures, lambda failure: attempt(failure.name, table[failure.name]))
+    for failure in failures:
+        print("\n---- %s FAILED: %s" % (failure.name, failure.message))
     print("\ninterop: %d passed, %d failed%s" % (
         len(wrong) - len(failures), len(failures), ", but not again" if forgiven else ""))
     return 0 if wrong and (forgiven or not failures) else 1

@@ -22,6 +22,7 @@ from environments import BUILD, ROOT, in_ci, say
 
 LANES = (1, 2)
 LANE_SECONDS = 50 * 60
+LAST_LINES = 30  # of the output of a step that failed, shown again at the end
 
 
 class Step(NamedTuple):
@@ -144,6 +145,9 @@ def main(arguments: List[str]) -> int:
     outcomes = [outcome for lane in lanes for outcome in lane]
     print("\n%s\nin all: %.0f s" % (table(outcomes), time.monotonic() - started), flush=True)
     failed = [outcome.step.name for outcome in outcomes if outcome.code]
+    for name in failed:  # once more: what stands above is often cut
+        text = (BUILD / "ci" / (name + ".log")).read_text(encoding="utf-8", errors="replace")
+        print("==== the last lines of %s:\n%s" % (name, "\n".join(text.splitlines()[-LAST_LINES:])), flush=True)
     if in_ci() and steady.main():
         failed.append("steady")
     print("==== " + ("FAILED: " + ", ".join(failed) if failed else "all steps passed"))
