@@ -1,6 +1,7 @@
 """The steps of CI: what `.ci/run` and `make ci` run. Arguments choose steps by name (`make ci ARGS="interop soak"`).
 
-Two lanes run side by side, each of them one step after the other; a step starts although an earlier one has failed.
+Three lanes run side by side on two cores, each of them one step after the other, because a third of their time is
+waiting for children and registries; a step starts although an earlier one has failed.
 What a step prints is shown when it is over and stays in `build/ci/NAME.log`. The table at the end has the seconds of
 each step and whether it passed.
 
@@ -20,7 +21,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 import steady
 from environments import BUILD, ROOT, in_ci, say
 
-LANES = (1, 2)
+LANES = (1, 2, 3)
 LANE_SECONDS = 50 * 60
 LAST_LINES = 30  # of the output of a step that failed, shown again at the end
 
@@ -29,7 +30,7 @@ class Step(NamedTuple):
     """A step of CI.
 
     ``command`` is for the shell, in the checkout's root, or the name of a function here; ``seconds`` is what it takes
-    on two idle cores beside the other lane. ``needs`` are programs on PATH and variables, without which it fails.
+    on two idle cores beside the other lanes. ``needs`` are programs on PATH and variables, without which it fails.
     """
 
     name: str
@@ -44,25 +45,26 @@ STEPS: Tuple[Step, ...] = (
     Step("newcomer", 1, 900, "newcomer", ("git", "make"),
          "the first two commands of README pass in a bare clone; every connection keeps the checker's rules"),
     Step("newest", 1, 900, "make matrix ARGS=--only=3.13", ("make",), "all but the tests of the sources, on 3.13"),
-    Step("interop", 1, 800, "make interop", ("make", "npm", "node"),
-         "servers and clients of other makers understand us, and we them"),
-    Step("conformance", 1, 200, "make conformance", ("make", "npm", "node"), "the official suite finds nothing"),
-    Step("page", 1, 80, "page", (), "the page of a session works in Chromium"),
 
     Step("suites", 2, 10, "python3 tests/tools/fetch_suites.py", (), "the official test suites are here"),
     Step("versions", 2, 2000, "make matrix ARGS=--only=3.8,between", ("git", "make", "MCP_REF_SPEC"),
          "all tests on 3.8 and one version between, drawn from the commit, and the tests that depend on the "
          "interpreter on the others; every frame is legal by the official schema"),
-    Step("check", 2, 230, "make check", ("make", "MCP_REF_SPEC"), "types, style, and the tree itself"),
-    Step("soak", 2, 100, 'make soak ARGS="--scale 0.1"', ("make",), "sessions, streams and cuts leave nothing behind"),
-    Step("bundled", 2, 100, "make bundled", ("make",), "the core of the suite passes with the package as one file"),
-    Step("pyz", 2, 20, "make pyz", ("make",), "the zipapp is built and runs"),
-    Step("wheel", 2, 30, "make wheel", ("make",), "the wheel is built, installed and runs"),
-    Step("fuzz", 2, 30, 'make fuzz ARGS="--seconds 20 --seed $((16#$(git rev-parse --short=7 HEAD | cut -c1-7)))"',
+
+    Step("interop", 3, 800, "make interop", ("make", "npm", "node"),
+         "servers and clients of other makers understand us, and we them"),
+    Step("conformance", 3, 200, "make conformance", ("make", "npm", "node"), "the official suite finds nothing"),
+    Step("page", 3, 80, "page", (), "the page of a session works in Chromium"),
+    Step("check", 3, 230, "make check", ("make", "MCP_REF_SPEC"), "types, style, and the tree itself"),
+    Step("soak", 3, 100, 'make soak ARGS="--scale 0.1"', ("make",), "sessions, streams and cuts leave nothing behind"),
+    Step("bundled", 3, 100, "make bundled", ("make",), "the core of the suite passes with the package as one file"),
+    Step("pyz", 3, 20, "make pyz", ("make",), "the zipapp is built and runs"),
+    Step("wheel", 3, 30, "make wheel", ("make",), "the wheel is built, installed and runs"),
+    Step("fuzz", 3, 30, 'make fuzz ARGS="--seconds 20 --seed $((16#$(git rev-parse --short=7 HEAD | cut -c1-7)))"',
          ("git", "make"), "the readers take random input; each commit explores elsewhere, and again the same"),
-    Step("crosscheck", 2, 10, 'python3 -m mcp_ref crosscheck "$MCP_REF_SPEC"', ("MCP_REF_SPEC",),
+    Step("crosscheck", 3, 10, 'python3 -m mcp_ref crosscheck "$MCP_REF_SPEC"', ("MCP_REF_SPEC",),
          "the tables agree with the official schemas"),
-    Step("coverage", 2, 10, 'python3 "$MCP_REF_SPEC/../tools/spec_coverage.py"', ("MCP_REF_SPEC",),
+    Step("coverage", 3, 10, 'python3 "$MCP_REF_SPEC/../tools/spec_coverage.py"', ("MCP_REF_SPEC",),
          "each requirement of the specification has a test"),
 )
 
