@@ -157,7 +157,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("journal"):
         config.pluginmanager.register(_Journal(pathlib.Path(config.getoption("journal"))), "journal")
-    threading.Thread(target=_Clock.watch, name="limit", daemon=True).start()
+    if _Clock.works:
+        threading.Thread(target=_Clock.watch, name="limit", daemon=True).start()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -167,13 +168,15 @@ def pytest_sessionfinish() -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The interpreter has to end, too: it waits for threads, and a failed test may have left some."""
-    if REAL_STDERR in config.stash:
+    if REAL_STDERR in config.stash and _Clock.works:
         faulthandler.dump_traceback_later(EXIT_LIMIT_SECONDS, exit=True, file=config.stash[REAL_STDERR])
 
 
 class _Clock:
     """The limits of the running test."""
 
+    works = sys.platform != "emscripten"
+    """False in a web page, where there are no threads: whoever runs the tests there has to end one that hangs."""
     item: Any = None
     """The test that runs."""
     seconds = TIME_LIMIT_SECONDS
@@ -189,7 +192,7 @@ class _Clock:
         cls.started, cls.used = time.monotonic(), sum(os.times()[:4])
         cls.item = item
         wall = 1.5 * cls.seconds * WALL_FACTOR  # `watch` comes first, unless it cannot run
-        if wall != cls._set[0] or cls.started - cls._set[1] > wall / 100:  # setting it costs a thread
+        if cls.works and (wall != cls._set[0] or cls.started - cls._set[1] > wall / 100):  # setting it costs a thread
             faulthandler.dump_traceback_later(wall, exit=True, file=item.config.stash[REAL_STDERR])
             cls._set = wall, cls.started
 
