@@ -7,8 +7,8 @@ direction, beside the specification; a module imports only from those above it.
     `version`, `deadline`, `options`, `records`, `urls`, `sqlitefile`, `requirements`, and `diagnostics`: logs, counts
 2.  `uritemplate`, `jsonschema`: the two languages that messages contain
 3.  `jsontext`, `jsonrpc`: bytes to frames and back
-4.  `model`, `readers`, `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of
-    methods; `deprecations`: the features that are going to leave the protocol
+4.  `model`, `readers`, `codec`, `forgiving`, `messages`, `methods`: frames to dataclasses, one module for each page,
+    one table of methods; `deprecations`: the features that are going to leave the protocol
 5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, content, HTTP
 6.  `wiretrace`, `ladder`: traces of the wire; `threads`: all threads; `transports`: pipes and sockets;
     `stores`: what processes share; `http11`: HTTP and nothing of MCP; `streamable`: MCP over HTTP; `recorder`: a shim
@@ -19,7 +19,7 @@ direction, beside the specification; a module imports only from those above it.
 9.  `host`: several clients, consent, names, isolation, audit; `bridge`: a server over another transport and in other
     revisions; `testing`: tests of servers; `examiner`: examinations of servers, which use none of the roles;
     `inspector`: sessions as a page; `crosscheck`: `messages` against the official schemas
-10. `playback`: recordings played again, and compared; `cli`, `demo`: the command line
+10. `playback`: recordings played again, and compared; `cli`: the command line
 
 Start with::
 

@@ -54,33 +54,38 @@ _DECODERS: Dict[Tuple[Any, int], Callable[..., Any]] = {}
 
 
 def decoder(cls: Any, revision: Revision) -> Callable[..., Any]:
-    """Return the function ``(value, path="params") -> instance`` of a message class or a union of them; see
-    `decode`."""
+    """Return the function ``(value, path="params", forgive=None) -> instance`` of a message class or a union of them;
+    see `decode`."""
     key = (cls, revision.rank)
     found = _DECODERS.get(key)
-    if found is None:
-        made = reader(cls, revision)
-        found = _DECODERS[key] = _named(made.convert, made.fast)
-    return found
+    if found is not None:
+        return found
+    fast, convert, _, _ = reader(cls, revision)
 
-
-def _named(convert: Convert, fast: Optional[type]) -> Callable[..., Any]:
-    def decode_at(value: Any, path: str = "params") -> Any:
+    def decode_at(value: Any, path: str = "params", forgive: Optional[Callable[[str, str], Any]] = None) -> Any:
         try:
             return value if type(value) is fast else convert(value)
         except DecodeError as problem:
-            raise problem.within(path)
+            if forgive is None:
+                raise problem.within(path)
+        from .forgiving import mend  # late: most peers need no mercy
 
+        return decode_at(mend(cls, value, revision, path, forgive), path)
+
+    _DECODERS[key] = decode_at
     return decode_at
 
 
-def decode(cls: Any, value: Any, revision: Revision, path: str = "params") -> Any:
+def decode(
+    cls: Any, value: Any, revision: Revision, path: str = "params", forgive: Optional[Callable[[str, str], Any]] = None
+) -> Any:
     """Return the message in a JSON value, as ``json.loads`` gives it.
 
-    cls: a message class or a union of them. path: the name of the value itself in errors.
+    cls: a message class or a union of them. path: the name of the value itself in errors. forgive: a function that gets
+    a kind and a text for each careless thing, which is mended in place, see `mcp_ref.forgiving`; None mends nothing.
     Raises DecodeError, which has the path of the member that does not fit.
     """
-    return decoder(cls, revision)(value, path)
+    return decoder(cls, revision)(value, path, forgive)
 
 
 # -- Encoding ----------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ floor  name               what it has
 6      `jsonrpc`          JSON values to frames (request, notification, result, error) and back
        `readers`          the reading half of the codec
 7      `codec`            frames to messages and back, for a given revision
+       `forgiving`        what careless peers send, mended
 8      `messages`         the messages, one module for each page of the specification
 9      `methods`          the table of all methods
 10     `protocol`         rules without input or output: no sockets, threads or clocks
@@ -53,7 +54,6 @@ floor  name               what it has
 16     `host`             several clients, consent, names, audit
        `bridge`           a server behind another transport, or in another revision, than it has
        `crosscheck`       the comparison of `messages` with the official schemas
-       `demo`             the demonstration of ``make demo``
        `testing`          tests of servers: a client in memory, each revision in turn
        `examiner`         examinations of servers: legal and illegal messages, in each revision
        `inspector`        the page that shows a session: markup, style, scripts, and a session as they read it

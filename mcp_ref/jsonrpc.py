@@ -38,7 +38,7 @@ The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-
 
 import json
 import sys
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError
 from .jsontext import JsonError, dumps, loads
@@ -48,6 +48,9 @@ from .records import Record, dataclass
 RequestId = Union[str, int]
 """A string or an integer; never null, never a float, and ``True`` is no integer
 [2025-11-25 basic/index §Requests] MUST."""
+
+Forgive = Callable[[str, str], Any]
+"""Called with a kind and a text for each careless thing that is read as it was meant, such as `Counters.note`."""
 
 _MODULUS = sys.hash_info.modulus
 
@@ -141,24 +144,26 @@ def id_key(id: Any) -> Any:
     return b"%x" % id if type(id) is int and not -_MODULUS < id < _MODULUS else id
 
 
-def parse(data: bytes, batching: bool = False, limits: Limits = DEFAULT) -> Frame:
+def parse(
+    data: bytes, batching: bool = False, limits: Limits = DEFAULT, forgive: Optional[Forgive] = None
+) -> Frame:
     """Return the frame in the bytes of one message. With ``batching`` an array is a batch, and not malformed.
 
-    Raises `Malformed`.
+    ``forgive``: told of params that are null or ``[]``, which are read as none; None refuses them. Raises `Malformed`.
     """
     try:
         value = loads(data, limits)
     except JsonError as error:
         raise Malformed(PARSE_ERROR, "Parse error: %s" % error) from None
     if type(value) is dict:
-        return from_object(value, limits)
+        return from_object(value, limits, forgive)
     if type(value) is list:
-        return _batch(value, batching, limits)
+        return _batch(value, batching, limits, forgive)
     raise Malformed(INVALID_REQUEST, "Invalid request: a message is an object, not %s" % json_type(value))
 
 
-def from_object(value: Dict[str, Any], limits: Limits = DEFAULT) -> Message:
-    """Return the frame of a parsed JSON object. Raises `Malformed`."""
+def from_object(value: Dict[str, Any], limits: Limits = DEFAULT, forgive: Optional[Forgive] = None) -> Message:
+    """Return the frame of a parsed JSON object; see `parse`."""
     if "method" not in value:
         return _response(value, limits)
     if value.get("jsonrpc") != "2.0":
@@ -171,7 +176,10 @@ def from_object(value: Dict[str, Any], limits: Limits = DEFAULT) -> Message:
     if type(id) is not int and "id" in value and not (type(id) is str and len(id) <= limits.max_id_length):
         raise Malformed(INVALID_REQUEST, _bad_id(id, limits))
     params = value.get("params")
-    if type(params) is not dict and "params" in value:
+    if forgive is not None and "params" in value and (params is None or params == []):
+        forgive("forgiven params", "params of %s: %s, read as none" % (shown(method), json_type(params)))
+        params = None
+    elif type(params) is not dict and "params" in value:
         code = INVALID_PARAMS if type(params) is list else INVALID_REQUEST
         text = "Invalid params: params: expected object, got %s" % json_type(params)
         raise Malformed(code, text, id, silent="id" not in value)
@@ -226,21 +234,21 @@ def _error(error: Any, id: Optional[RequestId], malformed: Any) -> Error:
     return Error(id, error["code"], error["message"], error.get("data"))
 
 
-def _batch(items: List[Any], batching: bool, limits: Limits) -> Batch:
+def _batch(items: List[Any], batching: bool, limits: Limits, forgive: Optional[Forgive]) -> Batch:
     if not batching:
         raise Malformed(INVALID_REQUEST, "Invalid request: this revision has no batches")
     if not items:
         raise Malformed(INVALID_REQUEST, "Invalid request: an empty batch")
     if len(items) > limits.max_batch:
         raise Malformed(INVALID_REQUEST, "batch of %d messages exceeds max_batch (%d)" % (len(items), limits.max_batch))
-    return Batch([_batch_item(item, limits) for item in items])
+    return Batch([_batch_item(item, limits, forgive) for item in items])
 
 
-def _batch_item(item: Any, limits: Limits) -> Union[Message, Malformed]:
+def _batch_item(item: Any, limits: Limits, forgive: Optional[Forgive]) -> Union[Message, Malformed]:
     if type(item) is not dict:
         return Malformed(INVALID_REQUEST, "Invalid request: a message is an object, not %s" % json_type(item))
     try:
-        return from_object(item, limits)
+        return from_object(item, limits, forgive)
     except Malformed as error:
         return error
 

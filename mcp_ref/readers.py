@@ -212,7 +212,7 @@ def _chooser(classes: Tuple[Type[Model], ...], revision: Revision) -> Convert:
 
     def choose(value: Dict[str, Any]) -> Any:
         for cls, name, wanted in rows:
-            found = _look_up(value, name)
+            found = look_up(value, name)
             if found is not ABSENT and (wanted is ABSENT or wanted == found):
                 return object_reader(cls, revision)(value)
         raise DecodeError("one of " + ", ".join(_mark_text(row) for row in rows), "none of them")
@@ -236,7 +236,8 @@ def _by_constant(name: str, classes: Dict[Any, Type[Model]], revision: Revision)
     return choose
 
 
-def _look_up(value: Any, dotted: str) -> Any:
+def look_up(value: Any, dotted: str) -> Any:
+    """Return what an object has under a name, `ABSENT` if there is nothing; ``items.anyOf`` looks inside."""
     for step in dotted.split("."):
         if type(value) is not dict or step not in value:
             return ABSENT

@@ -354,7 +354,7 @@ class Bridge(Server):
         return encode(made, revision)
 
     def _listen(self, context: Context, params: Json) -> None:
-        asked = params_reader(SubscriptionsListenRequestParams, context.session.rules)(params)
+        asked = params_reader(SubscriptionsListenRequestParams, context.session.rules)(params, context)
         self._session(context).listen(context, asked.notifications)
 
 

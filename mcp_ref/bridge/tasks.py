@@ -266,10 +266,10 @@ class TasksOfHandshake(_Holding):
         return dict(state, status=CANCELLED) if held is not None and held.cancelled else state
 
     def _get(self, context: Context, params: Json) -> Json:
-        return self._state(context, self._read(params).task_id)
+        return self._state(context, self._read(params, context).task_id)
 
     def _cancel(self, context: Context, params: Json) -> Json:
-        id = self._read(params).task_id
+        id = self._read(params, context).task_id
         status = self._state(context, id)["status"]
         if status not in FINAL:
             self._sent(context, CANCEL_TASK, id)
@@ -280,7 +280,7 @@ class TasksOfHandshake(_Holding):
         raise RpcError(INVALID_PARAMS, "Cannot cancel task: it is %s already" % status)
 
     def _result(self, context: Context, params: Json) -> Json:
-        id = self._read(params).task_id
+        id = self._read(params, context).task_id
         held = self._held.get(id)
         if held is None:
             self._state(context, id)  # an id that nobody knows is kept nowhere
@@ -338,7 +338,7 @@ class TasksOfStateless(_Holding):
         return held
 
     def _get(self, context: Context, params: Json) -> Json:
-        id = self._read(params).task_id
+        id = self._read(params, context).task_id
         held = self._find(context, id)
         task, front = held.task, context.session.rules
         with self._following(context, held):
@@ -374,7 +374,7 @@ class TasksOfStateless(_Holding):
         return {"status": COMPLETED, "result": result}
 
     def _update(self, context: Context, params: Json) -> Json:
-        id, responses = self._read_update(params).task_id, params["inputResponses"]
+        id, responses = self._read_update(params, context).task_id, params["inputResponses"]
         self._find(context, id)
         answers = {}
         for asked in self.link.session.questions_of(id):
@@ -390,7 +390,7 @@ class TasksOfStateless(_Holding):
         return {}
 
     def _cancel(self, context: Context, params: Json) -> Json:
-        id = self._read(params).task_id
+        id = self._read(params, context).task_id
         task = self._find(context, id).task
         try:
             task.cancel()

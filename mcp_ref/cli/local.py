@@ -26,7 +26,7 @@ def _printing(main: Callable[..., int], *arguments: Any) -> int:
 
 
 def _demo(options: Any) -> int:
-    from ..demo import main
+    from .demo import main
 
     return _printing(main, program(), options.wire)
 

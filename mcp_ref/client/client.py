@@ -510,7 +510,7 @@ class Client(Calls):
         if row is None or self.extensions is not None and self.extensions.undeclared(connection, row):
             return
         try:
-            message = decode(params_class(row), params, connection.session.rules)
+            message = decode(params_class(row), params, connection.session.rules, forgive=connection.forgive)
         except DecodeError as error:
             connection.counters.note("malformed notification", "%s: %s" % (method, error))
             return

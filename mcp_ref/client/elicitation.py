@@ -182,7 +182,8 @@ def required(error: PeerError, client: "Owner") -> List[UrlRequest]:
         raise ValueError("error %d requires no links, only %d does" % (error.code, URL_ELICITATION_REQUIRED))
     connection = client.connection
     try:
-        data = decode(URLElicitationRequiredErrorData, error.data, connection.session.rules, "error.data")
+        data = decode(
+            URLElicitationRequiredErrorData, error.data, connection.session.rules, "error.data", connection.forgive)
         longest, elsewhere = connection.limits.max_uri_length, is_elsewhere(connection.transport)
         requests = [UrlRequest(one, longest, elsewhere) for one in data.elicitations]
         if not requests:
@@ -249,9 +250,9 @@ class Elicitation:
             _limit_rate(context.connection)
             mode = params.get("mode", "form") if revision.elicitation_modes else "form"
             if mode == "form" and self._form is not None:
-                result = self._ask_form(self._form, read_form_params(params), params, context, revision)
+                result = self._ask_form(self._form, read_form_params(params, context), params, context, revision)
             elif mode == "url" and self._url is not None:
-                result = self._ask_url(self._url, read_url_params(params), context)
+                result = self._ask_url(self._url, read_url_params(params, context), context)
             else:  # [2025-11-25 client/elicitation §Error Handling] MUST
                 raise RpcError(INVALID_PARAMS, "Invalid params: mode %s was not declared" % shown(str(mode)))
             return write(result)

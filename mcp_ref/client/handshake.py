@@ -64,7 +64,7 @@ class Handshake:
         """
         agreed = negotiation.accept(_stated(answer), ours)
         try:
-            result = decode(InitializeResult, answer, agreed, "result")
+            result = decode(InitializeResult, answer, agreed, "result", connection.forgive)
         except DecodeError as error:
             raise PeerProtocolError("the answer to initialize: %s" % error, negotiation.CITATION) from None
         owner, session = self._owner, connection.session
@@ -148,7 +148,8 @@ class Handshake:
         if info is None:
             return
         try:
-            self._owner.server_info = decode(Implementation, info, connection.session.rules, "serverInfo")
+            self._owner.server_info = decode(
+                Implementation, info, connection.session.rules, "serverInfo", connection.forgive)
         except DecodeError as error:
             connection.counters.note("malformed server info", str(error))
         else:

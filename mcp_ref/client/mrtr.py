@@ -46,6 +46,7 @@ from ..protocol.capabilities import has
 from ..revisions import Revision
 
 if TYPE_CHECKING:
+    from ..jsonrpc import Forgive
     from ..peer.extension import Extension, Waiting
     from .owner import Owner
 
@@ -55,15 +56,17 @@ _NUMBERS = itertools.count(1)
 _SLICE = 0.5
 
 
-def required_input(method: str, result: Dict[str, Any], revision: Revision) -> Optional[InputRequiredResult]:
-    """Return what a result asks for; None if it asks nothing: it is complete.
+def required_input(
+    method: str, result: Dict[str, Any], revision: Revision, forgive: "Optional[Forgive]" = None
+) -> Optional[InputRequiredResult]:
+    """Return what a result asks for; None if it asks nothing: it is complete. ``forgive``: as for `decode`.
 
     Raises `PeerProtocolError` for a result of a kind that is unknown [2026-07-28 basic/index §ResultType] MUST, for
     questions about a request that cannot have any [2026-07-28 basic/patterns/mrtr §Supported Requests] MUST NOT, and
     for one that asks nothing and hands over nothing.
     """
     kind = result.get("resultType", COMPLETE)
-    if kind == COMPLETE:
+    if kind == COMPLETE or kind is None:  # null is refused or forgiven where the rest is read
         return None
     if kind != REQUIRED:
         text = "the answer to %s: result.resultType: %.80r is unknown" % (method, kind)
@@ -72,7 +75,7 @@ def required_input(method: str, result: Dict[str, Any], revision: Revision) -> O
     if row is None or row.other != INPUT_REQUIRED:
         raise PeerProtocolError("the answer to %s asks for input" % method, PAGE + " §Supported Requests")
     try:
-        required: InputRequiredResult = decode(InputRequiredResult, result, revision, "result")
+        required: InputRequiredResult = decode(InputRequiredResult, result, revision, "result", forgive)
     except DecodeError as error:
         raise PeerProtocolError("the answer to %s: %s" % (method, error), PAGE + " §InputRequiredResult") from None
     if required.input_requests is None and required.request_state is None:

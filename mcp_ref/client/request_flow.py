@@ -360,7 +360,7 @@ class RequestFlow:
         from .mrtr import InputRounds, required_input
 
         self.result = result
-        required = required_input(self.method, result, self.connection.session.rules)
+        required = required_input(self.method, result, self.connection.session.rules, self.connection.forgive)
         if required is None:
             self.state = DONE
         elif self._manual:

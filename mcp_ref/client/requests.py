@@ -197,7 +197,7 @@ def _result_reader(method: str, connection: Connection) -> Reader:
 
     def read(result: Dict[str, Any]) -> Any:
         try:
-            message = decode_result(result, "result")
+            message = decode_result(result, "result", connection.forgive)
         except DecodeError as error:
             raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
         if annotated is not None:

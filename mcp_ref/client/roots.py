@@ -144,7 +144,7 @@ class Roots:
         read = params_reader(ListRootsRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            read(params)
+            read(params, context)
             with self._lock:
                 roots, context.connection.state[_LISTED] = self._visible(), self._number
             return encode(ListRootsResult(roots), revision)

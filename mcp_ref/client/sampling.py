@@ -119,7 +119,7 @@ class Sampling:
 
         def answer(context: Context, given: Dict[str, Any]) -> Dict[str, Any]:
             _admit(context)
-            params = read(given)
+            params = read(given, context)
             _check_request(context, params, revision)
             params = _approved(self.approve_request, CreateMessageRequestParams, params, context)
             result = self._result(self.callback(params, context), params)

@@ -205,7 +205,7 @@ def _pages(cls: Any, client: "Owner", method: str, params: Dict[str, Any]) -> It
 
 def _decoded(cls: Any, result: Dict[str, Any], client: "Owner", method: str) -> Any:
     try:
-        return decode(cls, result, client.revision, "result")
+        return decode(cls, result, client.revision, "result", client.connection.forgive)
     except ValueError as error:
         raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
 

@@ -441,7 +441,8 @@ class Listening:
         if method != ACKNOWLEDGED:
             return True
         try:
-            agreed = decode(SubscriptionsAcknowledgedNotificationParams, params, connection.session.rules).notifications
+            agreed = decode(SubscriptionsAcknowledgedNotificationParams, params, connection.session.rules,
+                            forgive=connection.forgive).notifications
         except ValueError as error:
             connection.counters.note("malformed notification", "%s: %s" % (method, error))
             return False

@@ -279,16 +279,17 @@ class RequestTally:
         return route.calling(call)
 
 
-def params_reader(cls: Any, revision: Revision) -> Callable[[Dict[str, Any]], Any]:
-    """Return the function that makes an instance of ``cls`` of the params of a request of this revision.
+def params_reader(cls: Any, revision: Revision) -> Callable[[Dict[str, Any], Context], Any]:
+    """Return the function that makes an instance of ``cls`` of the params of a request of this revision; the context
+    is that of the request.
 
     It raises `RpcError` -32602 with the path of the member that does not fit.
     """
     decode = decoder(cls, revision)
 
-    def read(params: Dict[str, Any]) -> Any:
+    def read(params: Dict[str, Any], context: Context) -> Any:
         try:
-            return decode(params, "params")
+            return decode(params, "params", context.connection.forgive)
         except DecodeError as error:
             raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
 

@@ -325,7 +325,7 @@ class Connection(Sender):
                 continue
             self._arrived = len(item)
             try:
-                frame = parse(item, self.batching, self.limits)
+                frame = parse(item, self.batching, self.limits, self.forgive)
             except Malformed as error:
                 self._malformed(error)
                 continue
@@ -466,6 +466,10 @@ class Connection(Sender):
         session: Optional[Session] = None
         params = request.params
         has_meta = params is not None and "_meta" in params
+        if has_meta and params["_meta"] is None and self.forgive is not None:  # type: ignore[index]
+            del params["_meta"]  # type: ignore[union-attr]  # read below, before the params are decoded
+            self.forgive("forgiven null", "params._meta of %s, read as absent" % shown(request.method))
+            has_meta = False
         try:
             # The table of `mcp_ref.peer.role` says which requests are stateless.
             if self.stateless and batch is None and (

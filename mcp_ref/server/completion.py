@@ -163,7 +163,7 @@ class Completions:
             if not context.rate("max_completions_per_second").take():
                 raise RpcError(INTERNAL_ERROR, "Too many completions: max_completions_per_second (%g) is reached; "
                                "ask again later" % limits.max_completions_per_second)
-            asked = read(params)
+            asked = read(params, context)
             settled = asked.context if revision.completion_context else None
             arguments = dict(settled.arguments or {}) if settled is not None else {}
             value = self._complete(context, asked, arguments)

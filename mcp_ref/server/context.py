@@ -103,7 +103,7 @@ class Context(RequestContext):
             raise LocalProtocolError("revision %s has no request %s" % (session.rules, method))
         answer = self.call(method, encode(params, session.rules), timeout)
         try:
-            result = decode(result_class(row), answer, session.rules, "result")
+            result = decode(result_class(row), answer, session.rules, "result", self.connection.forgive)
         except DecodeError as error:
             raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
         return result if read is None else read(result)

@@ -24,7 +24,7 @@ def route(server: "ServerInterface", revision: Revision) -> Route:
     cache = server.caches.get(DISCOVER)
 
     def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-        read(params)
+        read(params, context)
         supported = [known.name for known in reversed(server.revisions)]
         hints = {} if cache is None else cache.hints
         result = DiscoverResult(supported, capabilities(server, revision), server.instructions, **hints)

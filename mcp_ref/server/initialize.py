@@ -91,7 +91,7 @@ def _agree(
     ours = negotiation.with_handshake(server.revisions)
     rules = wanted if wanted is not None and wanted in ours else LATEST_HANDSHAKE
     try:
-        opening = decode(InitializeRequestParams, params, rules)
+        opening = decode(InitializeRequestParams, params, rules, forgive=context.connection.forgive)
     except DecodeError as error:
         raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
     _count(context.connection, params)

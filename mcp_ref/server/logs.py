@@ -183,7 +183,7 @@ def set_level_route(server: "ServerInterface", revision: Revision) -> Route:
     read, asked = params_reader(SetLevelRequestParams, revision), server.on_log_level
 
     def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-        level = read(params).level
+        level = read(params, context).level
         if asked is not None:
             asked(context.connection, level)
         context.connection.state["log_level"] = LEVELS.index(level)

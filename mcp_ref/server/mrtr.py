@@ -153,7 +153,8 @@ def responses_of(context: "AskingContext") -> Dict[str, Any]:
     found: Dict[str, Any] = {}
     for key, answer in rounds_of(context).responses.items():
         try:
-            found[key] = decode(load("mrtr:InputResponse"), copied(answer), context.session.rules)
+            found[key] = decode(load("mrtr:InputResponse"), copied(answer), context.session.rules,
+                                forgive=context.connection.forgive)
         except DecodeError as error:
             context.connection.counters.note("unusable answer", "%.80r: %s" % (key, error))
     return found

@@ -156,7 +156,7 @@ class Prompts:
         write = encoder(GetPromptResult, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            wanted = read(params)
+            wanted = read(params, context)
             prompt = self.listing.find(wanted.name, context)
             if prompt is None:
                 raise RpcError(INVALID_PARAMS, "Unknown prompt: %s" % shown(wanted.name))

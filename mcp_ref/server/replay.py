@@ -83,7 +83,8 @@ class Rounds:
         if given is not None:
             answer, fresh = given
             try:
-                result = decode(result_class(row), copied(answer), context.session.rules, name)
+                result = decode(
+                    result_class(row), copied(answer), context.session.rules, name, context.connection.forgive)
                 value = result if read is None else read(result)
             except PeerProtocolError as error:
                 context.connection.counters.note("unusable answer", "asking again for %.80r: %s" % (name, error))

@@ -302,7 +302,7 @@ class Resources:
         hint = _hinting(revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            uri = read(params).uri
+            uri = read(params, context).uri
             found = self.find(uri, context.connection.limits.max_uri_length, context)
             if found is None:
                 raise not_found(uri, revision, self._refusal(uri, context))

@@ -122,7 +122,7 @@ class Subscriptions:
         read = params_reader(SubscribeRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            uri, limits = read(params).uri, context.connection.limits
+            uri, limits = read(params, context).uri, context.connection.limits
             if not server.resources.covers(uri, limits.max_uri_length, context):
                 raise not_found(uri, revision)
             self.add(context.connection, uri, limits.max_subscriptions)
@@ -135,7 +135,7 @@ class Subscriptions:
         read = params_reader(UnsubscribeRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            uri = read(params).uri
+            uri = read(params, context).uri
             check_uri(uri, context.connection.limits.max_uri_length)
             self.discard(context.connection, uri)
             return {}
@@ -308,7 +308,7 @@ class Listeners:
         read = params_reader(SubscriptionsListenRequestParams, revision)
 
         def listen(context: Context, params: Dict[str, Any]) -> None:
-            agreed = self._agree(context, read(params).notifications)
+            agreed = self._agree(context, read(params, context).notifications)
             listener = Listener(context, agreed)
             self._add(listener, context.connection)
             # The context lives as long as the stream: do not keep the params in memory for that time.

@@ -245,7 +245,7 @@ class Tools:
         before, after = dumps(write(_text_result(""))).split('""')
 
         def answer(context: Context, params: Dict[str, Any]) -> Union[Dict[str, Any], Encoded]:
-            call = read(params)
+            call = read(params, context)
             tool = self._admit(context, call.name)
             arguments = call.arguments if call.arguments is not None else {}
             found = tool.inputs.validate(arguments)

@@ -93,7 +93,7 @@ def on_terminal(words, columns, environment):
 
 
 def test_demo_says_what_was_not_as_expected(monkeypatch, capsys):
-    from mcp_ref import demo
+    from mcp_ref.cli import demo
 
     monkeypatch.setattr(demo, "STEPS", tuple(
         step._replace(act=lambda client: None) if step.name == "add" else step for step in demo.STEPS))

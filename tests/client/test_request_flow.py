@@ -24,7 +24,7 @@ LOST = AnswerLost("gone")
 
 
 def connection(rules=LATEST):
-    return SimpleNamespace(session=SimpleNamespace(rules=rules, peer_capabilities={}), state={})
+    return SimpleNamespace(session=SimpleNamespace(rules=rules, peer_capabilities={}), state={}, forgive=None)
 
 
 class Owner:

@@ -24,7 +24,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("errors",),
     ("jsontext", "uritemplate", "jsonschema", "model", "threads"),
     ("jsonrpc", "readers"),
-    ("codec",),
+    ("codec", "forgiving"),
     ("messages",),
     ("methods",),
     ("protocol", "wiretrace"),
@@ -33,12 +33,12 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("streamable", "recorder"),
     ("peer",),
     ("server", "client", "auth", "checker"),
-    ("host", "bridge", "inspector", "crosscheck", "demo", "testing", "examiner"),
+    ("host", "bridge", "inspector", "crosscheck", "testing", "examiner"),
     ("playback",),
     ("cli",),
     ("__main__", "contributing"),
 )
-BESIDE: Set[Tuple[str, str]] = set()  # (importer, imported) of one level
+BESIDE: Set[Tuple[str, str]] = {("codec", "forgiving")}  # (importer, imported) of one level
 # The judge is independent of what it judges.
 CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:9])
 # The examiner talks to what it examines, by nothing that knows what is right.

@@ -54,7 +54,7 @@ class HandshakeTask(ToolTask):
     ) -> "HandshakeTask":
         """Return the task that the first answer to a call announces. Raises `PeerProtocolError` for another answer."""
         try:
-            made = decode(CreateTaskResult, result, client.revision, "result")
+            made = decode(CreateTaskResult, result, client.revision, "result", client.connection.forgive)
         except DecodeError as error:
             raise PeerProtocolError("the answer to %s with a task: %s" % (CALL_TOOL, error),
                                     "2025-11-25 basic/utilities/tasks §Creating Tasks") from None

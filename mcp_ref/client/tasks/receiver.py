@@ -461,11 +461,11 @@ def augmented(route: Route) -> Route:
     read = decoder(TaskMetadata, _RULES)
 
     def call(context: Context, params: Dict[str, Any]) -> Any:
-        if "task" not in params:
+        if params.get("task") is None:
             return route.call(context, params)
         check_rate(context)
         try:
-            asked = read(params["task"], "task")
+            asked = read(params["task"], "task", context.connection.forgive)
         except DecodeError as error:
             raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error.within("params")) from None
         params = {name: value for name, value in params.items() if name != "task"}
@@ -502,7 +502,7 @@ def _get() -> Route:
 
     def get(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
         tasks = tasks_of(context)
-        task = tasks.find(context, read(params).task_id)
+        task = tasks.find(context, read(params, context).task_id)
         with tasks.lock:
             return flat(task)
 
@@ -514,7 +514,7 @@ def _cancel() -> Route:
 
     def cancel(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
         tasks = tasks_of(context)
-        return tasks.cancel(tasks.find(context, read(params).task_id))
+        return tasks.cancel(tasks.find(context, read(params, context).task_id))
 
     return Route(cancel, inline=True)
 
@@ -524,7 +524,7 @@ def _list() -> Route:
 
     def page(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
         check_rate(context)
-        return tasks_of(context).page(read(params).cursor)
+        return tasks_of(context).page(read(params, context).cursor)
 
     return Route(page, inline=True)
 
@@ -534,7 +534,7 @@ def _result() -> Route:
 
     def wait(context: Context, params: Dict[str, Any]) -> None:
         tasks = tasks_of(context)
-        tasks.wait(tasks.find(context, read(params).task_id), context)
+        tasks.wait(tasks.find(context, read(params, context).task_id), context)
 
     return Route(wait, deferred=True)
 

@@ -345,7 +345,7 @@ class ToolTask:
 
     def _read(self, cls: Any, told: Any, what: str) -> Any:
         try:
-            return decode(cls, told, self._client.revision, what)
+            return decode(cls, told, self._client.revision, what, self._client.connection.forgive)
         except DecodeError as error:
             raise PeerProtocolError("the state of a task: %s" % error) from None
 

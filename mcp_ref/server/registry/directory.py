@@ -278,7 +278,7 @@ class PathPattern:
 
 def page(
     listing: Listing[Any], directories: List[Directory], size: Optional[int], revision: Revision,
-    params: Dict[str, Any], context: Optional[Context] = None,
+    params: Dict[str, Any], context: Context,
 ) -> Dict[str, Any]:
     """Return one page of a list with directories: the registered resources, then the files, folder by folder.
 
@@ -286,7 +286,7 @@ def page(
 
     Among the files the cursor is the URI of the last entry that was examined, so it stays valid when files come and go.
     """
-    cursor = params_reader(PaginatedRequestParams, revision)(params).cursor
+    cursor = params_reader(PaginatedRequestParams, revision)(params, context).cursor
     after = _read_cursor(cursor)
     shown: List[Resource] = []
     following = None

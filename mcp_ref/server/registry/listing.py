@@ -155,7 +155,7 @@ class Listing(Generic[Item]):
         read = params_reader(PaginatedRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Encoded:
-            return self.page(revision, read(params).cursor, context)
+            return self.page(revision, read(params, context).cursor, context)
 
         return Route(answer)
 

@@ -264,7 +264,7 @@ class Skills(Extension):
         reads = params_reader(PaginatedRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Encoded:
-            cursor = reads(params).cursor
+            cursor = reads(params, context).cursor
             self.refresh()
             return self.listing.page(revision, cursor)
 
@@ -276,7 +276,7 @@ class Skills(Extension):
         reads = params_reader(GetSkillParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            uri = reads(params).uri
+            uri = reads(params, context).uri
             self.refresh()
             skill = self.listing.get(uri)
             if skill is None:
@@ -292,7 +292,7 @@ class Skills(Extension):
         reads = params_reader(ReadDirectoryParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            asked = reads(params)
+            asked = reads(params, context)
             if asked.cursor is not None:
                 raise invalid_cursor()  # a folder has one page
             found = [folder.children(asked.uri) for folder in self._folders]

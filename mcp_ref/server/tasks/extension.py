@@ -78,10 +78,10 @@ class TasksExtension(Extension):
         read, tasks = params_reader(TaskParams, revision), self._tasks
 
         def get(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            return dict(detailed(tasks.find(context, read(params).task_id)), resultType="complete")
+            return dict(detailed(tasks.find(context, read(params, context).task_id)), resultType="complete")
 
         def cancel(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            found = tasks.find(context, read(params).task_id)
+            found = tasks.find(context, read(params, context).task_id)
             tasks.cancel(found.id, context.connection, context.principal)
             return {}
 
@@ -101,7 +101,8 @@ class TasksExtension(Extension):
             for key in answers:  # other keys are ignored
                 row = lookup(found.questions[key]["request"]["method"], revision)
                 try:
-                    decode(result_class(row), responses[key], revision, key)  # type: ignore[arg-type]
+                    decode(result_class(row), responses[key], revision, key,  # type: ignore[arg-type]
+                           context.connection.forgive)
                 except DecodeError as error:
                     where = error.within("inputResponses").within("params")
                     raise RpcError(INVALID_PARAMS, "Invalid params: %s" % where) from None

@@ -71,14 +71,14 @@ class SessionTasks:
             if support is None:
                 return route.call(context, params)
             name = params["name"]
-            if "task" not in params:
+            if params.get("task") is None:
                 if support == "required":
                     raise RpcError(METHOD_NOT_FOUND, "Method not found: tool %s runs as a task only" % name)
                 return route.call(context, params)
             if support == "forbidden":
                 raise RpcError(METHOD_NOT_FOUND, "Method not found: tool %s does not run as a task" % name)
             try:
-                asked = read(params["task"], "task")
+                asked = read(params["task"], "task", context.connection.forgive)
             except DecodeError as error:
                 raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error.within("params")) from None
             most = self._tasks.server.limits.max_task_ttl * 1000  # an integer may be larger than any float
@@ -92,14 +92,14 @@ class SessionTasks:
     def get_route(self) -> Route:
         """Return the route of `tasks/get`."""
         read = params_reader(TaskIdParams, _RULES)
-        return Route(lambda context, params: flat(self._tasks.find(context, read(params).task_id)))
+        return Route(lambda context, params: flat(self._tasks.find(context, read(params, context).task_id)))
 
     def cancel_route(self) -> Route:
         """Return the route of `tasks/cancel` [2025-11-25 basic/utilities/tasks §Task Cancellation] MUST."""
         read = params_reader(TaskIdParams, _RULES)
 
         def cancel(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-            found = self._tasks.find(context, read(params).task_id)
+            found = self._tasks.find(context, read(params, context).task_id)
             record = self._tasks.cancel(found.id, context.connection, context.principal)
             if record is None:
                 now = self._tasks.find(context, found.id)
@@ -116,7 +116,7 @@ class SessionTasks:
             if not is_known(context.connection, context.principal):
                 raise RpcError(METHOD_NOT_FOUND, "Method not found: tasks/list, for nothing tells clients apart here")
             self._tasks.check_rate(context)
-            cursor = read(params).cursor
+            cursor = read(params, context).cursor
             found = self._tasks.page(context, 0 if cursor is None else _number(cursor), _PAGE + 1)
             made: Dict[str, Any] = {"tasks": [flat(record) for record in found[:_PAGE]]}
             if len(found) > _PAGE:
@@ -131,7 +131,7 @@ class SessionTasks:
         read = params_reader(TaskIdParams, _RULES)
 
         def wait(context: Context, params: Dict[str, Any]) -> None:
-            id = self._tasks.find(context, read(params).task_id).id
+            id = self._tasks.find(context, read(params, context).task_id).id
             with self._lock:
                 self._waiting.setdefault(id, []).append(context)
             context.incoming.watch(lambda: self._leave(id, context))

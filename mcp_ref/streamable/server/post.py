@@ -216,7 +216,9 @@ class ReadBody(Way):
     def parse(self, case: Case) -> None:
         """Read the message. One that is none is refused further up, by `need_message`."""
         try:
-            frame = case.frame = parse(case.exchange.request.body, True, self.endpoint.limits)
+            frame = case.frame = parse(
+                case.exchange.request.body, True, self.endpoint.limits,
+                None if self.endpoint.strict else self.endpoint.counters.note)
         except Malformed as error:
             case.frame = error
             return

@@ -524,6 +524,7 @@ class StoreTable(SessionTable):
         if subject[0] in OF_STREAMS:
             session.told(subject)
         elif subject != MESSAGE:
-            session.connection.work(session.connection.receive(parse(content, False, self._limits), content))
+            session.connection.work(session.connection.receive(
+                parse(content, False, self._limits, session.connection.forgive), content))
         elif not session.deliver(content):
             self.post_to_stream_holder(session, content)

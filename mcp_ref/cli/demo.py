@@ -10,19 +10,19 @@ import sys
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Set
 
-from .client import connect
-from .ladder import draw, rungs
-from .wiretrace import CLIENT, MESSAGE, Event, Trace
-from .wiretrace.text import TextForm, coloured, painted, terminal
+from ..client import connect
+from ..ladder import draw, rungs
+from ..wiretrace import CLIENT, MESSAGE, Event, Trace
+from ..wiretrace.text import TextForm, coloured, painted, terminal
 
 if TYPE_CHECKING:
-    from .client import Client
-    from .server import Server
+    from ..client import Client
+    from ..server import Server
 
 
 def make_server() -> "Server":
     """Return a server with a little of everything."""
-    from .server import Context, Server
+    from ..server import Context, Server
 
     server = Server("demo", version="1.0", instructions="Say something with echo, or add two numbers.")
 
@@ -74,7 +74,7 @@ def serve() -> None:
 
 def command() -> List[str]:
     """Return the command that starts the child: this module, with the same ``sys.path``."""
-    from .server.serving.process import child_code
+    from ..server.serving.process import child_code
 
     return [sys.executable, "-c", child_code(__name__, "serve")]
 
