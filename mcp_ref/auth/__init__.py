@@ -172,6 +172,10 @@ A public server can lead the client to public addresses only: authorization serv
 or to private networks are not asked, unless ``issuer=`` names them or ``private_networks=True`` allows it. A server
 that is itself in a private network may lead to others there.
 
+Two faults of authorization servers that are widespread, and that the rules want refused, can be accepted by name:
+``OAuth(tolerate=["issuer-slash"])`` takes metadata whose issuer has a final slash more or less than the one asked, and
+``"unannounced-pkce"`` metadata that does not say that it takes PKCE, which is used all the same.
+
 The command line keeps tokens in the user's settings (``~/.config/mcp_ref/tokens.json``, mode 0600;
 ``--token-file FILE``, or ``-`` for nowhere). No secret is ever an argument::
 

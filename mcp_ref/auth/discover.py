@@ -48,6 +48,11 @@ from .urls import (
 
 RESOURCE = "protected resource metadata"
 SERVER = "authorization server metadata"
+ISSUER_SLASH = "issuer-slash"
+UNANNOUNCED_PKCE = "unannounced-pkce"
+TOLERABLE = (ISSUER_SLASH, UNANNOUNCED_PKCE)
+"""Faults of authorization servers that a user may accept, by ``tolerate`` of a grant: metadata whose issuer has a final
+slash more or less, and metadata that does not announce PKCE, which is used all the same."""
 
 
 class _Members:
@@ -227,12 +232,14 @@ def discover(
     challenges: Sequence[Challenge] = (),
     revision: str = LATEST.name,
     prefer: Callable[[List[str]], str] = first,
+    slash_tolerant: bool = False,
 ) -> Discovered:
     """Find the authorization server of the MCP server at this URL.
 
     ``challenges``: of its refusal. ``revision``: goes into ``MCP-Protocol-Version``
     [2025-03-26 basic/authorization §Server Metadata Discovery Headers] SHOULD. ``prefer``: chooses among the issuers
-    that the server names. Raises `DiscoveryFailed`, `IssuerMismatch`, and `AuthError` where nobody answers.
+    that the server names. ``slash_tolerant``: whether metadata may name the issuer with a final slash more or less.
+    Raises `DiscoveryFailed`, `IssuerMismatch`, and `AuthError` where nobody answers.
     """
     url, ask = checked(server_url.partition("#")[0], "URL of the server"), _DocumentReader(fetcher, revision)
     document = _resource(ask, url, challenges)  # steps 1 and 2
@@ -243,7 +250,7 @@ def discover(
     if issuer not in document.authorization_servers:
         raise DiscoveryFailed("%s is not an authorization server of %s, which names: %s" % (
             shown(issuer), shown(url), ", ".join(map(shown, document.authorization_servers))))
-    return Discovered(document.resource, document, _server(ask, issuer), False)
+    return Discovered(document.resource, document, _server(ask, issuer, slash_tolerant), False)
 
 
 def metadata_of(fetcher: Fetcher, issuer: str, revision: str = LATEST.name) -> AuthorizationServer:
@@ -257,6 +264,8 @@ class _DocumentReader:
     def __init__(self, fetcher: Fetcher, revision: str) -> None:
         self._fetcher = fetcher
         self._headers: Fields = [("MCP-Protocol-Version", revision)]
+        self.said = ""
+        """How the last place answered that had no document."""
 
     def first(self, places: Sequence[str], what: str) -> Optional[Dict[str, Any]]:
         """Return the first document at these places; None if there is none at any. Raises `DiscoveryFailed`."""
@@ -266,7 +275,9 @@ class _DocumentReader:
                 return answer.json(what)
             if answer.status in _LATER or not (answer.status == 200 or 400 <= answer.status < 500):
                 raise DiscoveryFailed("asked for %s, %s answered %d" % (what, shown(answer.url), answer.status))
-            get_logger(__name__).debug("no %s at %s: %d", what, shown(answer.url), answer.status)
+            self.said = "it answers %d, %s" % (
+                answer.status, shown(answer.headers.get("content-type", "")) or "without a Content-Type")
+            get_logger(__name__).debug("no %s at %s: %s", what, shown(answer.url), self.said)
         return None
 
     def follow(self, issuer: str, server: AuthorizationServer) -> None:
@@ -280,6 +291,8 @@ class _DocumentReader:
 def _is_json(answer: HttpAnswer) -> bool:
     """True if an answer calls itself JSON, or does not say what it is."""
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "text/plain":  # as web servers send files without an extension
+        return answer.body.lstrip()[:1] == b"{"
     return kind in ("", "application/json", "text/json", "application/octet-stream") or kind.endswith("+json")
 
 
@@ -294,8 +307,8 @@ def _resource(ask: _DocumentReader, url: str, challenges: Sequence[Challenge]) -
     else:
         found = ask.first([checked(named, "resource_metadata of the challenge", here)], RESOURCE)
         if found is None:
-            raise DiscoveryFailed("%s says that its metadata is at %s, but there is no such document"
-                                  % (shown(url), shown(named)))
+            raise DiscoveryFailed("%s says that its metadata is at %s, but there is no such document: %s"
+                                  % (shown(url), shown(named), ask.said))
     document = ProtectedResource.of(found, here)
     if not covers(document.resource, url):
         raise DiscoveryFailed("the %s is that of another resource: %s, not %s"
@@ -303,23 +316,27 @@ def _resource(ask: _DocumentReader, url: str, challenges: Sequence[Challenge]) -
     return document
 
 
-def _server(ask: _DocumentReader, issuer: str) -> AuthorizationServer:
+def _server(ask: _DocumentReader, issuer: str, slash_tolerant: bool = False) -> AuthorizationServer:
     """Return the metadata of this issuer."""
     places = server_metadata_urls(issuer)
     found = ask.first(places, SERVER)
     if found is None:
-        raise DiscoveryFailed("the authorization server %s has no metadata at: %s"
-                              % (shown(issuer), ", ".join(places)))
-    server = _own(found, [issuer])
+        raise DiscoveryFailed("the authorization server %s has no metadata at: %s; %s"
+                              % (shown(issuer), ", ".join(places), ask.said))
+    server = _own(found, [issuer, _other_slash(issuer)] if slash_tolerant else [issuer])
     ask.follow(issuer, server)
     return server
+
+
+def _other_slash(issuer: str) -> str:
+    return issuer[:-1] if issuer.endswith("/") else issuer + "/"
 
 
 def _legacy_server(ask: _DocumentReader, base: str) -> AuthorizationServer:
     """Return the authorization server at the origin of an MCP server
     [2025-03-26 basic/authorization §Authorization Base URL] MUST."""
     found = ask.first(server_metadata_urls(base)[:1], SERVER)
-    return AuthorizationServer.by_default(base) if found is None else _own(found, [base, base + "/"])
+    return AuthorizationServer.by_default(base) if found is None else _own(found, [base, _other_slash(base)])
 
 
 def _own(found: Dict[str, Any], issuers: List[str]) -> AuthorizationServer:
@@ -328,6 +345,8 @@ def _own(found: Dict[str, Any], issuers: List[str]) -> AuthorizationServer:
     [2026-07-28 basic/authorization/authorization-server-discovery §Authorization Server Metadata Discovery] MUST."""
     named = found.get("issuer")
     if named not in issuers:
-        raise IssuerMismatch("the %s asked of %s is that of another issuer%s" % (
-            SERVER, shown(issuers[0]), ": " + shown(named) if isinstance(named, str) else ""))
+        hint = "; only the final slash differs, but both have to be identical: if you trust them to be one, allow it " \
+               "by tolerate=[%r]" % ISSUER_SLASH if named == _other_slash(issuers[0]) else ""
+        raise IssuerMismatch("the %s asked of %s is that of another issuer%s%s" % (
+            SERVER, shown(issuers[0]), ": " + shown(named) if isinstance(named, str) else "", hint))
     return AuthorizationServer.of(found, is_loopback(issuers[0]))

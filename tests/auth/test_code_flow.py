@@ -89,8 +89,9 @@ def test_a_server_that_does_not_announce_pkce_is_refused_where_the_revision_says
     if legacy or revision in ("2024-11-05", "2025-03-26", "2025-06-18"):
         check_pkce(silent, revision)
     else:
-        with pytest.raises(DiscoveryFailed, match="does not announce PKCE"):
-            check_pkce(silent, revision)
+        with pytest.raises(DiscoveryFailed, match=r"does not announce PKCE.*tolerate=\['unannounced-pkce'\]"):
+            check_pkce(silent, revision, ["issuer-slash"])
+        check_pkce(silent, revision, ["unannounced-pkce"])
 
 
 @pytest.mark.parametrize("methods", [[], ["plain"], ["s256"]])
@@ -98,7 +99,7 @@ def test_a_server_that_does_not_announce_pkce_is_refused_where_the_revision_says
 def test_a_server_without_s256_is_always_refused(methods: Any, legacy: bool) -> None:
     for revision in NAMES:
         with pytest.raises(DiscoveryFailed, match="S256"):
-            check_pkce(found(legacy=legacy, code_challenge_methods_supported=methods), revision)
+            check_pkce(found(legacy=legacy, code_challenge_methods_supported=methods), revision, ["unannounced-pkce"])
     check_pkce(found(code_challenge_methods_supported=["plain", "S256"]))
 
 

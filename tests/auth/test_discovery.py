@@ -126,7 +126,7 @@ def test_a_choice_may_be_refused() -> None:
     ("application/json", True), ("Application/JSON; charset=utf-8", True), ("application/problem+json", True),
     ("", True),
     ("text/json", True), ("application/octet-stream", True), ("text/html", False),
-    ("text/plain; x=application/json", False),
+    ("text/plain; x=application/json", True),  # files without an extension
 ])
 def test_only_what_calls_itself_json_is_a_document(kind: str, taken: bool) -> None:
     pages = Pages({AS + OAUTH: (200, kind), AS + "/.well-known/openid-configuration": SERVER})
@@ -136,6 +136,32 @@ def test_only_what_calls_itself_json_is_a_document(kind: str, taken: bool) -> No
     else:
         assert metadata_of(pages, AS).issuer == AS
     assert len(pages.urls) == (1 if taken else 2)
+
+
+def test_a_text_that_is_no_object_is_no_document() -> None:
+    class Texts(Pages):
+        def get(self, url: str, headers: Fields = ()) -> HttpAnswer:
+            return super().get(url, headers)._replace(body=b"Not found")
+
+    with pytest.raises(DiscoveryFailed, match="no such document: it answers 200, text/plain"):
+        discover(Texts({PRM: (200, "text/plain")}), MCP, parse(['Bearer resource_metadata="%s"' % PRM]))
+
+
+@pytest.mark.parametrize("asked, named", [
+    (AS, AS + "/"), (AS + "/", AS), (AS + "/a", AS + "/a/"), (AS + "/a/", AS + "/a")])
+def test_a_final_slash_is_told_and_can_be_tolerated(asked: str, named: str) -> None:
+    class Anywhere(Pages):
+        def get(self, url: str, headers: Fields = ()) -> HttpAnswer:
+            return super().get(PRM if "protected" in url else AS + OAUTH, headers)
+
+    pages = {PRM: dict(RESOURCE, authorization_servers=[asked]), AS + OAUTH: dict(SERVER, issuer=named)}
+    with pytest.raises(IssuerMismatch, match=r"only the final slash differs.*tolerate=\['issuer-slash'\]"):
+        discover(Anywhere(pages), MCP)
+    assert discover(Anywhere(pages), MCP, slash_tolerant=True).server.issuer == named
+    pages[AS + OAUTH] = dict(SERVER, issuer=named + "x")
+    with pytest.raises(IssuerMismatch) as caught:
+        discover(Anywhere(pages), MCP, slash_tolerant=True)
+    assert "slash" not in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [201, 204, 300, 302, 304, 408, 425, 429, 500, 502, 503, 599])
@@ -160,7 +186,7 @@ def test_what_is_wrong_says_nothing_secret(caplog: pytest.LogCaptureFixture) -> 
         for challenge in (None, 'Bearer resource_metadata="%s?s3cret"' % PRM):
             if pages or challenge:
                 assert "s3cret" not in str(failure(pages, MCP + "?key=s3cret", challenge)) + caplog.text
-    assert "no protected resource metadata at %s: 404" % PRM in caplog.text
+    assert "no protected resource metadata at %s: it answers 404, text/html" % PRM in caplog.text
 
 
 @pytest.mark.parametrize("url", ["http://mcp.example.com/mcp", "ftp://mcp.example.com/", "mcp",

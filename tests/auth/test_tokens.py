@@ -163,6 +163,11 @@ def test_an_answer_that_is_no_object_is_refused(body: bytes, status: int) -> Non
     assert raised.value.error == ""
 
 
+@pytest.mark.parametrize("status", [200, 201, 203])
+def test_any_success_with_a_token_is_a_token(status: int) -> None:
+    assert request(GIVEN, status).access_token == GIVEN["access_token"]
+
+
 def test_a_missing_type_is_bearer() -> None:
     assert request({"access_token": "at-1"}).token_type == "Bearer"
 

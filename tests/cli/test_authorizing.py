@@ -171,6 +171,7 @@ def test_without_options_they_are_named(scene, capsys):
     (["--client-id", "me"], "--client-id goes with --oauth or --client-credentials"),
     (["--token-file", "-"], "--token-file goes with --oauth"),
     (["--private-networks"], "--private-networks goes with --oauth"),
+    (["--oauth", "--tolerate", "anything"], "tolerate is a list of 'issuer-slash' and 'unannounced-pkce', not ['anyth"),
     (["--token-env", "TOKEN"], "--token-env TOKEN: there is no such environment variable"),
     (["--token-env", "SECRET", "--oauth"], "leave --oauth out"),
     (["--oauth", "--client-id", "me", "--client-secret-env", "TOKEN"], "--client-secret-env TOKEN: there is no such"),

@@ -132,9 +132,8 @@ def test_a_malformed_name_of_a_function_is_left_out_and_the_others_hold(caplog):
 
 
 @pytest.mark.parametrize("value, good", [
-    ("a", True), ("1868a90c-7d4b", True), ("!~", True), ("x" * 1024, True),
+    ("a", True), ("1868a90c-7d4b", True), ("!~", True), ("x" * 5000, True),
     ("", False), ("a b", False), ("a\n", False), ("\x7f", False), ("\u00e9", False), ("a\x00", False),
-    ("x" * 1025, False),
 ])
 def test_session_ids_are_visible_ascii(value, good):
     """[2025-03-26..2025-11-25 basic/transports §Session Management] MUST"""

@@ -36,7 +36,7 @@ import base64
 import hashlib
 import hmac
 import secrets
-from typing import TYPE_CHECKING, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Collection, Dict, List, Optional, Sequence
 from urllib.parse import parse_qsl, urlencode
 
 from ...errors import DiscoveryFailed, IssuerMismatch, TokenRefused
@@ -57,21 +57,24 @@ def challenge_of(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii")).digest()).rstrip(b"=").decode("ascii")
 
 
-def check_pkce(discovered: "Discovered", revision: Optional[str] = None) -> None:
+def check_pkce(discovered: "Discovered", revision: Optional[str] = None, tolerate: Collection[str] = ()) -> None:
     """Check that the authorization server takes S256. Raises `DiscoveryFailed`: then there is no safe way to a code.
 
     A server that does not say takes none [2025-11-25 basic/authorization §Authorization Code Protection] MUST
     [2026-07-28 basic/authorization/security-considerations §Authorization Code Protection] MUST. Earlier revisions do
     not have that rule; there, and where an MCP server is its own authorization server by the rules of 2025-03-26,
-    S256 is used unasked.
+    S256 is used unasked, as it is where ``tolerate`` has that word.
     """
+    from ..discover import UNANNOUNCED_PKCE
+
     methods = discovered.server.code_challenge_methods_supported
     if methods is None:
         asked = next((each for each in REVISIONS if each.name == revision), LATEST)
-        if discovered.legacy or not asked.pkce_announced:
+        if discovered.legacy or UNANNOUNCED_PKCE in tolerate or not asked.pkce_announced:
             return
         raise DiscoveryFailed("%s does not announce PKCE (code_challenge_methods_supported): authorization codes from "
-                              "there could be stolen" % discovered.server.issuer)
+                              "there could be stolen; if you know that it takes S256, allow it by tolerate=[%r]"
+                              % (discovered.server.issuer, UNANNOUNCED_PKCE))
     if "S256" not in methods:
         raise DiscoveryFailed("%s does not take the PKCE method S256" % discovered.server.issuer)
 

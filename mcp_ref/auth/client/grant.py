@@ -33,8 +33,9 @@ class Grant(Authorizing):
     ``scopes``: asked for besides those that the server names; None: what the server says. ``store``: where tokens and
     registrations are kept; None: in memory. ``choose_server``: picks one of several authorization servers; None: the
     first. ``dpop``: a signer with whose key all tokens are bound [RFC 9449]. ``private_networks``: True if a public MCP
-    server may name authorization servers in private networks, see `mcp_ref.auth.fetch`. ``now``: the time in
-    seconds since 1970.
+    server may name authorization servers in private networks, see `mcp_ref.auth.fetch`. ``tolerate``: faults of
+    authorization servers that you accept, see `mcp_ref.auth.discover.TOLERABLE`. ``now``: the time in seconds since
+    1970.
     """
 
     interactive = False
@@ -45,7 +46,8 @@ class Grant(Authorizing):
     def __init__(
         self, *, scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
         choose_server: Optional[Callable[[List[str]], str]] = None, signer: "Optional[Signer]" = None,
-        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
+        dpop: "Optional[Signer]" = None, private_networks: bool = False,
+        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
     ) -> None:
         self.scopes = None if scopes is None else list(scopes)
         self.store = MemoryStore() if store is None else store
@@ -53,6 +55,12 @@ class Grant(Authorizing):
         self.signer = signer
         self.dpop = dpop
         self.private_networks = private_networks
+        self.tolerate = frozenset(tolerate)
+        if tolerate:
+            from ..discover import TOLERABLE  # late: hardly anybody needs it before a request is refused
+
+            if isinstance(tolerate, str) or not self.tolerate.issubset(TOLERABLE):
+                raise ValueError("tolerate is a list of %s, not %r" % (" and ".join(map(repr, TOLERABLE)), tolerate))
         self.now = now
         self._lock = threading.Lock()
         self._sessions: Dict[Tuple[Any, ...], Authorizer] = {}

@@ -76,8 +76,8 @@ class MachineGrant(Grant):
 
     ``client_id``, and ``client_secret`` or ``signer`` (or neither: a public client), as registered there; ``issuer``:
     its identifier, an https URL; ``method``: how the client authenticates (None: as the server's metadata says; see
-    `token_endpoint`). ``scopes``, ``store``, ``choose_server``, ``dpop``, ``private_networks`` and ``now``: see
-    `Grant`. Raises ValueError without ``issuer``, and for one that is no such URL.
+    `token_endpoint`). ``scopes``, ``store``, ``choose_server``, ``dpop``, ``private_networks``, ``tolerate`` and
+    ``now``: see `Grant`. Raises ValueError without ``issuer``, and for one that is no such URL.
     """
 
     @spelt
@@ -86,13 +86,14 @@ class MachineGrant(Grant):
         issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
         scopes: Optional[Sequence[str]] = None,
         store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
-        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
+        dpop: "Optional[Signer]" = None, private_networks: bool = False,
+        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
     ) -> None:
         if client_secret is not None and signer is not None:
             raise ValueError("a client shows who it is with client_secret or with signer, not with both")
         super().__init__(
             scopes=scopes, store=store, choose_server=choose_server or self._choose, signer=signer, dpop=dpop,
-            private_networks=private_networks, now=now)
+            private_networks=private_networks, tolerate=tolerate, now=now)
         self.issuer = _owner(type(self).__name__, issuer)
         self._client_id, self._secret, self._method = client_id, client_secret, method
 
@@ -165,14 +166,15 @@ class ClientCredentials(MachineGrant):
         issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
         scopes: Optional[Sequence[str]] = None,
         store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
-        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
+        dpop: "Optional[Signer]" = None, private_networks: bool = False,
+        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
     ) -> None:
         if client_secret is None and signer is None:
             raise ValueError("client credentials are client_id and client_secret, or client_id and signer")
         super().__init__(
             client_id, client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
             choose_server=choose_server, dpop=dpop,
-            private_networks=private_networks, now=now)
+            private_networks=private_networks, tolerate=tolerate, now=now)
 
     def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         """Ask the token endpoint for a token of the client itself; see `Grant.obtain`."""
@@ -199,14 +201,15 @@ class EnterpriseManaged(MachineGrant):
         signer: "Optional[Signer]" = None, issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
         scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
         choose_server: Optional[Callable[[List[str]], str]] = None, dpop: "Optional[Signer]" = None,
-        private_networks: bool = False, now: Callable[[], float] = time.time,
+        private_networks: bool = False,
+        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
     ) -> None:
         if idp_issuer is None and idp_token_endpoint is None:
             raise ValueError("pass idp_issuer or idp_token_endpoint: where the identity provider is")
         super().__init__(
             client_id, client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
             choose_server=choose_server, dpop=dpop,
-            private_networks=private_networks, now=now)
+            private_networks=private_networks, tolerate=tolerate, now=now)
         self._id_token, self._subject_token_type, self._user = id_token, subject_token_type, user
         self._idp_client = (idp_client_id, idp_client_secret)
         self._idp_issuer, self._idp_token_endpoint = idp_issuer, idp_token_endpoint
@@ -271,12 +274,13 @@ class WorkloadIdentity(MachineGrant):
         issuer: Union[str, AnyIssuer, None] = None,
         method: Optional[str] = None, scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
         choose_server: Optional[Callable[[List[str]], str]] = None, dpop: "Optional[Signer]" = None,
-        private_networks: bool = False, now: Callable[[], float] = time.time,
+        private_networks: bool = False,
+        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(
             client_id or "", client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
             choose_server=choose_server, dpop=dpop,
-            private_networks=private_networks, now=now)
+            private_networks=private_networks, tolerate=tolerate, now=now)
         self._assertion = assertion
         self._refused: Optional[Tuple[bytes, TokenRefused]] = None
 

@@ -91,7 +91,7 @@ class OAuth(Grant):
     pass the one that yours is registered for. A dynamic registration asks for it, and keeps to what the server answers.
 
     ``signer``: signs assertions instead of a secret. For ``scopes``, ``store``, ``choose_server``, ``dpop``,
-    ``private_networks`` and ``now`` see `Grant`. Raises ValueError for options that do not go together.
+    ``private_networks``, ``tolerate`` and ``now`` see `Grant`. Raises ValueError for options that do not go together.
     """
 
     interactive = True
@@ -106,12 +106,12 @@ class OAuth(Grant):
         store: Optional[TokenStore] = None, ask_client: Optional[registration.AskClient] = None,
         choose_server: Optional[Callable[[List[str]], str]] = None, signer: "Optional[Signer]" = None,
         method: Optional[str] = None, dpop: "Optional[Signer]" = None, private_networks: bool = False,
-        now: Callable[[], float] = time.time,
+        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
     ) -> None:
         if choose_server is None and issuer is not None:
             choose_server = partial(_prefer, issuer)
         super().__init__(scopes=scopes, store=store, choose_server=choose_server, signer=signer, dpop=dpop,
-                         private_networks=private_networks, now=now)
+                         private_networks=private_networks, tolerate=tolerate, now=now)
         if client_secret is not None and client_id is None:
             raise ValueError("a client_secret needs its client_id")
         if issuer is not None and client_id is None:
@@ -152,7 +152,7 @@ class OAuth(Grant):
 
     def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         """Ask the person for consent, and get a token for it; see `Grant.obtain`."""
-        check_pkce(discovered, context.revision)
+        check_pkce(discovered, context.revision, self.tolerate)
         if not discovered.server.authorization_endpoint:
             raise DiscoveryFailed("%s has no authorization_endpoint" % discovered.server.issuer)
         try:

@@ -67,7 +67,7 @@ from ...limits import DEFAULT, Limits
 from ...revisions import LATEST
 from ...streamable.client.auth_provider import Authorizer, Fields, CancelScope, AuthRefusal
 from ..challenge import OFFLINE, find, parse, scopes_wanted
-from ..discover import Discovered, discover, first
+from ..discover import ISSUER_SLASH, Discovered, discover, first
 from ..fetch import Fetcher, Reach
 from ..urls import canonical, checked, origin, shown
 from .single_flight import GrantContext, SingleFlight
@@ -361,7 +361,8 @@ class TokenManager:
     def _discover(self, parsed: ParsedRefusal) -> Discovered:
         """Find the authorization server that the refusal leads to, and remember it for early renewals."""
         self._discovered = discover(self._fetcher, self._url, parsed.challenges,
-                                    parsed.refusal.revision or str(LATEST), self._grant.choose_server or first)
+                                    parsed.refusal.revision or str(LATEST), self._grant.choose_server or first,
+                                    ISSUER_SLASH in self._grant.tolerate)
         return self._discovered
 
     def _own(self, discovered: Discovered) -> Optional[Token]:

@@ -250,7 +250,8 @@ class TokenEndpoint:
         if self._wants_nonce(answer):
             answer = self._post(fields)
         value = _value(answer)
-        if answer.status != 200 or "error" in value:
+        # [RFC 6749 §5.1] has 200; frameworks that answer each POST by 201 mean the same.
+        if not 200 <= answer.status < 300 or "error" in value:
             raise self._refused(answer.status, value, dict(fields))
         return value
 

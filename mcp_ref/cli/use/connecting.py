@@ -300,6 +300,8 @@ def auth_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--issuer", metavar="URL", help="the authorization server that knows --client-id")
     group.add_argument("--private-networks", action="store_true",
                        help="allow that the authorization server of a public server is in a private network")
+    group.add_argument("--tolerate", action="append", default=[], metavar="FAULT",
+                       help="accept this fault of an authorization server: issuer-slash or unannounced-pkce")
     group.add_argument("--scope", action="append", default=[], metavar="SCOPE",
                        help="ask for this scope besides those that the server names; may be repeated")
     group.add_argument("--token-file", metavar="FILE",
@@ -336,7 +338,7 @@ def authorization(options: Any) -> Dict[str, Any]:
 def _given(options: Any) -> List[str]:
     """Return the options about authorization that were given."""
     names = ("token_env", "oauth", "no_browser", "client_id", "client_secret_env", "client_credentials",
-             "client_metadata", "issuer", "private_networks", "scope", "token_file")
+             "client_metadata", "issuer", "private_networks", "tolerate", "scope", "token_file")
     return ["--" + name.replace("_", "-") for name in names if getattr(options, name)]
 
 
@@ -347,7 +349,7 @@ def _common(options: Any) -> Dict[str, Any]:
     store = MemoryStore() if options.token_file == NOWHERE else FileStore(options.token_file or token_file())
     secret = options.client_secret_env
     return {"client_id": options.client_id, "issuer": options.issuer, "scopes": options.scope or None, "store": store,
-            "private_networks": options.private_networks,
+            "private_networks": options.private_networks, "tolerate": options.tolerate,
             "client_secret": None if secret is None else _secret(secret, "--client-secret-env")}
 
 

@@ -251,7 +251,7 @@ class StreamableHttp(HttpChannel):
             return
         session = reply.headers.get("mcp-session-id")
         if session is not None and not is_session_id(session):
-            raise PeerProtocolError("the session id is not visible ASCII, or too long",
+            raise PeerProtocolError("the session id is not visible ASCII",
                                     "2025-03-26..2025-11-25 basic/transports §Session Management")
         self._session = session
         self._made_fields = {}
