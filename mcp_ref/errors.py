@@ -227,7 +227,7 @@ class InputUnavailable(McpError):
         self.method = method
 
 
-class RequestTimeout(McpError):
+class RequestTimeout(McpError, TimeoutError):
     """The request has no answer in time. ``notifications/cancelled`` was sent if the specification allows it."""
 
 

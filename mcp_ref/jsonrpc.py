@@ -17,7 +17,8 @@ which knows the code it is answered with and the id, where one could be read:
 ===========================================================  ========  ===========================
 input                                                        code      Reading
 ===========================================================  ========  ===========================
-not JSON (see `jsontext`)                                    -32700
+not JSON (see `jsontext`)                                    -32700    the request or response fails
+                                                                       whose id can be read all the same
 not an object; a batch where the revision has none; an       -32600
 empty batch
 ``jsonrpc`` is not ``"2.0"``; ``method`` is not a string     -32600
@@ -38,7 +39,7 @@ The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-
 
 import json
 import sys
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError
 from .jsontext import JsonError, dumps, loads
@@ -52,6 +53,8 @@ RequestId = Union[str, int]
 Forgive = Callable[[str, str], Any]
 """Called with a kind and a text for each careless thing that is read as it was meant, such as `Counters.note`."""
 
+_GLIMPSE = 1024 * 1024
+"""The bytes of a broken message that are read again for its id."""
 _MODULUS = sys.hash_info.modulus
 
 
@@ -154,12 +157,46 @@ def parse(
     try:
         value = loads(data, limits)
     except JsonError as error:
-        raise Malformed(PARSE_ERROR, "Parse error: %s" % error) from None
+        raise _unreadable(data, "Parse error: %s" % error, limits) from None
     if type(value) is dict:
         return from_object(value, limits, forgive)
     if type(value) is list:
         return _batch(value, batching, limits, forgive)
     raise Malformed(INVALID_REQUEST, "Invalid request: a message is an object, not %s" % json_type(value))
+
+
+def _unreadable(data: bytes, text: str, limits: Limits) -> Malformed:
+    """Return the error for what we do not take as JSON, with the id where it can be detected [JSON-RPC 2.0 §5.1].
+
+    A request has one if it keeps the grammar of JSON, as half a character written ``\\ud83d`` does. A response has one
+    also beside NaN or bytes of another encoding, so that the request which it names need not wait for its timeout.
+    """
+    value: Any = None
+    faults: List[str] = []
+    if len(data) <= _GLIMPSE:
+        read = data.decode("utf-8", "replace")
+        try:
+            value = json.loads(
+                read, object_pairs_hook=_unambiguous, parse_constant=faults.append, parse_int=_unless_long)
+        except (ValueError, RecursionError):
+            pass
+    if type(value) is not dict:
+        return Malformed(PARSE_ERROR, text)
+    if "method" not in value:
+        return Malformed(PARSE_ERROR, text, _readable_id(value, limits), silent=True)
+    exact = not faults and read.encode("utf-8") == data
+    return Malformed(PARSE_ERROR, text, _readable_id(value, limits) if exact else None)
+
+
+def _unless_long(digits: str) -> Optional[int]:
+    return int(digits) if len(digits) <= 1000 else None  # more may be refused, or take long, by the interpreter
+
+
+def _unambiguous(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a name stands there twice")
+    return value
 
 
 def from_object(value: Dict[str, Any], limits: Limits = DEFAULT, forgive: Optional[Forgive] = None) -> Message:

@@ -20,6 +20,7 @@ and users see have them only if the host was told to trust the server [2025-03-2
 """
 
 import hashlib
+import itertools
 import re
 from copy import copy
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
@@ -71,6 +72,17 @@ class NameRule(Record):
 
 
 DEFAULT_RULE = NameRule()
+
+
+def server_name(text: str, taken: Iterable[str] = ()) -> str:
+    """Return the text, or a name made of it, if it cannot name a server beside those ``taken``."""
+    try:
+        return check_server_name(text, taken)
+    except ValueError:
+        used = {other.lower() for other in taken}
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", text)[-MAX_SERVER_NAME:].strip("-") or "server"
+        numbered = ("%s-%d" % (plain[:MAX_SERVER_NAME - 5], number) for number in range(2, 10000))
+        return next(name for name in itertools.chain([plain], numbered) if name.lower() not in used)
 
 
 def check_server_name(name: str, taken: Iterable[str] = ()) -> str:

@@ -39,7 +39,7 @@ from typing import Any, Callable, Dict, List, Mapping, MutableMapping, NamedTupl
 
 from ..options import closest, spelt
 from ..urls import scheme_of
-from .catalogue import check_server_name
+from .catalogue import server_name
 from .configuration import AskInput, Config, Configuration, EntryUnusable, Variables
 
 _NAMES: Dict[str, Tuple[str, ...]] = {
@@ -118,25 +118,25 @@ def read_config(
 ) -> Dict[str, ServerEntry]:
     """Return the servers of a configuration, a path or an object, by name. Starts nothing.
 
-    ``unsupported`` is filled with the names of the entries that cannot be used here, and why. ``ask_input``: see
-    `Host.from_config`. Raises ValueError that names file, entry and member, also for an entry that cannot be used if
-    ``unsupported`` is not given; OSError for a file that cannot be read.
+    A name that is none for a host, such as ``microsoft/playwright-mcp``, becomes one, and a note says so.
+    ``unsupported`` is filled with the names of the entries that are wrong or cannot be used here, and why.
+    ``ask_input``: see `Host.from_config`. Raises ValueError that names file, entry and member, also for such an entry
+    if ``unsupported`` is not given; OSError for a file that cannot be read.
     """
     found = Configuration.load(config)
     variables = Variables(found, ask_input)
     entries: Dict[str, ServerEntry] = {}
     for name, raw in found.servers.items():
-        where = found.where(name)
-        off = is_off(where, raw)
+        where, off = found.where(name), False
         try:
-            try:
-                check_server_name(name, entries)
-            except ValueError as error:
-                raise EntryUnusable(str(error)) from None
+            off = is_off(where, raw)
             entry = shape(where, raw)
             if not off:
-                entries[name] = filled(where, entry, variables)
-        except EntryUnusable as error:
+                entry, ours = filled(where, entry, variables), server_name(str(name), entries)
+                if ours != name:
+                    entry = entry._replace(notes=entry.notes + ("it is called %s here" % ours,))
+                entries[ours] = entry
+        except ValueError as error:
             if unsupported is None:
                 raise
             if not off:

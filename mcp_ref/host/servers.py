@@ -165,9 +165,9 @@ class Servers:
         `Host`.
 
         ``ask_input(id, description, secret)`` answers ``${input:ID}``. Servers that cannot be reached are in `failed`,
-        and so are entries that are not supported or name a variable that is not set; the host is there without them.
-        What an entry asks for and is not done is in ``notes``. Raises ValueError for a configuration that is wrong, and
-        then has started nothing.
+        and so are entries that are wrong, not supported, or name a variable that is not set; the host is there without
+        them. What an entry asks for and is not done is in ``notes``. Raises ValueError for a file that is no
+        configuration, and then has started nothing.
         """
         options = dict(locals())
         del options["cls"], options["config"], options["ask_input"]

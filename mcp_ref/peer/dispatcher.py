@@ -429,7 +429,7 @@ class Connection(Sender):
         """Count a message that is no frame; a broken response fails the request that it names."""
         if error.either and error.id is not None and self.table.active(error.id):
             error.silent = True
-        self.counters.note("malformed message", error.message)
+        self.table.note("malformed message", error.message)
         if error.silent and error.id is not None:
             self.table.fail(error.id, PeerProtocolError("malformed response: %s" % error.message))
 

@@ -60,7 +60,7 @@ class Pending:
 
     __slots__ = (
         "id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "paused", "message",
-        "as_task", "_queue",
+        "as_task", "target", "seconds", "_queue",
     )
 
     def __init__(
@@ -90,6 +90,10 @@ class Pending:
         """The message that was sent, or is still to be, over an `ExchangeTransport`."""
         self.as_task = False
         """True if it asks for a task (2025-11-25), see `RequestTable.let_go`."""
+        self.target: Any = None
+        """The name or URI in its params, for people."""
+        self.seconds: Optional[float] = None
+        """The time that it was given."""
         self._queue: "Optional[SimpleQueue[Union[Outcome, Progress]]]" = SimpleQueue() if settle is None else None
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:
@@ -134,10 +138,6 @@ class Pending:
             raise PeerError(outcome.code, outcome.message, outcome.data, self.method, self.id)
         raise outcome
 
-    def timed_out(self) -> RequestTimeout:
-        """Return the exception for a deadline that has passed."""
-        return RequestTimeout("%s (request %d) got no answer in time" % (self.method, self.id))
-
 
 Settle = Callable[[Pending, Union[Outcome, Progress]], None]
 """A function that takes what arrives for a request, on the reader; it must not block."""
@@ -154,6 +154,8 @@ class RequestTable:
         self._last_id = 0
         self.ids: Optional[Callable[[], int]] = None
         """The source of ids, if others send requests to the same peer, too; by default they count from 1."""
+        self._unusable = (0, "")
+        """The last id that was given when a message came that could not be used, and why it could not."""
         self._ended: Optional[str] = None
         self._limits = limits
         self._counters = counters or Counters()
@@ -201,11 +203,25 @@ class RequestTable:
             pending.deliver(answer)
         elif answer.id is None:
             text = getattr(answer, "message", "")
-            self._counters.note("error without id", "the peer could not read a message of ours: %.200s" % text)
+            self.note("error without id", "the peer could not read a message of ours: %.200s" % text)
         else:
             late = type(answer.id) is int and 0 < answer.id <= self._last_id
             kind = "late response" if late else "unknown response"
-            self._counters.note(kind, "dropped the answer to request %.80r" % (answer.id,))
+            self.note(kind, "dropped the answer to request %.80r%s" % (
+                answer.id, "" if late or type(answer.id) is int else "; its id is a string, and ours are numbers"))
+
+    def note(self, kind: str, text: str) -> None:
+        """Count a message that may have been the answer to a request, but is of no use to any."""
+        self._unusable = self._last_id, "%s: %s" % (kind, text)
+        self._counters.note(kind, text)
+
+    def timed_out(self, pending: Pending) -> RequestTimeout:
+        """Return the exception for a deadline that has passed."""
+        last, unusable = self._unusable
+        return RequestTimeout("%s%s (request %d) got no answer in time%s%s" % (
+            pending.method, "" if pending.target is None else " of %.80r" % pending.target, pending.id,
+            "" if pending.seconds is None else " (%g s)" % pending.seconds,
+            "; what came last could not be used: %s" % unusable if last >= pending.id else ""))
 
     def let_go(self, pending: Pending) -> None:
         """Take no more progress for a request that has become a task: the task is over.

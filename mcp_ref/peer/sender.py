@@ -238,7 +238,10 @@ class Sender:
             timeout = self.limits.request_timeout
         pending = self.table.add(method, Deadline(timeout, self.limits.request_ceiling),
                                  timeout if extend_on_progress else None, on_progress, settle)
-        pending.as_task = params is not None and "task" in params and self.session.rules.tasks
+        pending.seconds = timeout
+        if params is not None:
+            pending.target = params.get("name", params.get("uri"))
+            pending.as_task = "task" in params and self.session.rules.tasks
         if on_progress is not None:
             params = dict(params or {})
             params["_meta"] = dict(params.get("_meta") or {}, progressToken=pending.id)
@@ -315,7 +318,7 @@ class Sender:
                     item = self._next(pending, work)
                     if item is None:
                         if self.cancel(pending, "timeout"):
-                            raise pending.timed_out()
+                            raise self.table.timed_out(pending)
                         pending.deadline = Deadline(None)  # the outcome came in the last moment: it is in the queue
                     elif isinstance(item, Progress):
                         pending.report(item)
@@ -360,7 +363,7 @@ class Sender:
 
     def give_up(self, pending: Pending) -> None:
         """End a request whose deadline has passed and which no thread waits for."""
-        self._withdraw(pending, pending.timed_out(), "timeout")
+        self._withdraw(pending, self.table.timed_out(pending), "timeout")
 
     def _withdraw(self, pending: Pending, error: McpError, reason: str) -> bool:
         # Whoever takes the request out of the table gives it its outcome: an answer that is read from here on is late,

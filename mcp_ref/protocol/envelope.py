@@ -76,8 +76,11 @@ def read(params: Optional[Mapping[str, Any]], ours: Sequence[Revision]) -> Envel
     is not served [2026-07-28 basic/versioning §Protocol Version Negotiation] MUST.
     """
     meta = params.get("_meta") if params else None
+    if meta is None and not (params and "_meta" in params):
+        _refuse("_meta: expected object, got nothing: send initialize first (up to 2025-11-25), or name the protocol "
+                "version in _meta of each request (2026-07-28)")
     if not isinstance(meta, dict):
-        _refuse("_meta: expected object, got %s" % (json_type(meta) if params and "_meta" in params else "nothing"))
+        _refuse("_meta: expected object, got %s" % json_type(meta))
     version = meta.get(VERSION)
     if type(version) is not str:
         _refuse("_meta[%s]: expected string, got %s" % (VERSION, _found(meta, VERSION)))

@@ -270,12 +270,14 @@ UNFIT = [
 
 @pytest.mark.spec("lifecycle.init-protocol-version", "lifecycle.init-capabilities", "lifecycle.init-client-info")
 @pytest.mark.parametrize("revision", revisions_of("lifecycle.init-protocol-version"))
-def test_a_server_refuses_an_opening_that_lacks_something_and_takes_the_next_one(revision):
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_server_refuses_an_opening_that_lacks_something_and_takes_the_next_one(strict, revision):
     """[..2025-11-25 basic/lifecycle §Initialization] MUST"""
     whole = opening_params(revision)
-    openings = [{}, None] + [dict(whole, **members) for members in UNFIT]
+    openings = [{}, None] + [
+        dict(whole, **members) for members in UNFIT if strict or "[]" not in repr(members)]
     openings += [{name: whole[name] for name in whole if name != missing} for missing in whole]
-    with ScriptedPeer.of_server(Server("me", revisions=HANDSHAKE)) as peer:
+    with ScriptedPeer.of_server(Server("me", revisions=HANDSHAKE, strict=strict)) as peer:
         for number, params in enumerate(openings):
             answer = peer.call(number, "initialize", params)
             assert answer["error"]["code"] == -32602, params
@@ -288,7 +290,7 @@ def test_a_server_refuses_an_opening_that_lacks_something_and_takes_the_next_one
 @pytest.mark.parametrize("revision", revisions_of("lifecycle.init-response"))
 @pytest.mark.parametrize("members", [
     {"capabilities": None}, {"capabilities": "all"}, {"serverInfo": None}, {"serverInfo": {"name": "x"}},
-    {"instructions": 5}, {"capabilities": {"tools": []}},
+    {"instructions": 5}, {"capabilities": {"tools": [1]}},
 ], ids=repr)
 def test_a_client_leaves_a_server_whose_answer_lacks_something(members, revision):
     """[..2025-11-25 basic/lifecycle §Initialization] MUST"""

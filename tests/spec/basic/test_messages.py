@@ -125,7 +125,7 @@ def test_each_answer_has_the_id_of_its_request(party, revision):
     """[2024-11-05 basic/messages §Responses] [2025-03-26..2025-11-25 basic/index §Responses] MUST"""
     kinds = [lambda talk, id: talk.message(id, talk.any), lambda talk, id: talk.quick(id),
              lambda talk, id: talk.message(id, "no/such"),
-             lambda talk, id: dict(talk.message(id, talk.any), params=[])]
+             lambda talk, id: dict(talk.message(id, talk.any), params=[1])]
     for kind, member in zip(kinds, ("result", "result", "error", "error")):
         with conversation(party, revision) as talk:
             for id in IDS:
@@ -184,10 +184,8 @@ REQUESTS_THAT_ARE_NONE = [
     ('{"jsonrpc":"2.0","id":%s,"method":null}', -32600, 1),
     ('{"jsonrpc":"2.0","id":%s,"method":["ping"]}', -32600, 1),
     ('{"jsonrpc":"2.0","id":%s,"METHOD":"ping"}', -32600, 1),
-    ('{"jsonrpc":"2.0","id":%s,"method":"ping","params":null}', -32600, 1),
     ('{"jsonrpc":"2.0","id":%s,"method":"ping","params":"{}"}', -32600, 1),
     ('{"jsonrpc":"2.0","id":%s,"method":"ping","params":0}', -32600, 1),
-    ('{"jsonrpc":"2.0","id":%s,"method":"ping","params":[]}', -32602, 1),
     ('{"jsonrpc":"2.0","id":%s,"method":"ping","params":[{}]}', -32602, 1),
     ('{"jsonrpc":"2.0","method":5}', -32600, None),
 ]
@@ -537,21 +535,29 @@ HOSTILE_JSON = {
     "UTF-32": (PING % 1).encode("utf-32-le"),
     "NUL": (PING % 1).encode() + b"\x00",
     "control character in a string": PING % '"\x01"',
-    "10,000 arrays in each other": PING % ("[" * 10000 + "]" * 10000),
+    "100,000 arrays in each other": PING % ("[" * 100000 + "]" * 100000),
     "100,000 open arrays": "[" * 100000,
     "200 objects in each other": PING % ('{"a":' * 200 + "1" + "}" * 200),
     "30,000 empty objects": PING % ("[" + "{}," * 30000 + "{}]"),
 }
 
 
+DETECTABLE = {
+    "1e400", "-1e400", "5,000 digits", "5,000 digits in a large message", "1e400 in a large message",
+    "lone surrogate", "lone surrogate as key", "surrogates in wrong order", "200 objects in each other",
+    "30,000 empty objects",
+}
+"""Those that keep the grammar of JSON, so that their id can be read."""
+
+
 @pytest.mark.spec("jsonrpc.follow-spec", "jsonrpc.error-same-id")
 @pytest.mark.parametrize("party, revision", answering(every_revision_of("jsonrpc.follow-spec") + (None,)))
 def test_hostile_json_gets_one_answer_and_the_connection_lives(party, revision):
-    """[JSON-RPC 2.0 §5.1] [RFC 8259 §8.1]: parse error, and no id."""
+    """[JSON-RPC 2.0 §5.1] [RFC 8259 §8.1]: parse error, and no id where that cannot be detected."""
     with refusing(party, revision, limits=SMALL) as talk:
         for name, data in HOSTILE_JSON.items():
             talk.peer.send(data)
-            assert_refused(talk, revision, name, -32700, None)
+            assert_refused(talk, revision, name, -32700, 5 if name in DETECTABLE else None)
         assert talk.count("malformed message") == len(HOSTILE_JSON)
 
 

@@ -1,0 +1,48 @@
+"""An answer that cannot be used says so: at once where its id can be read, and else in the text of the timeout."""
+import pytest
+
+from mcp_ref.errors import PeerProtocolError, RequestTimeout
+from tests.support.patience import patience
+from tests.support.scene import SILENT, Scene
+
+BROKEN = [
+    (b'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"\\ud83d"}]}}', "lone surrogate"),
+    (b'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"caf\xe9"}]}}', "not valid UTF-8"),
+    (b'{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"x":NaN}}}', "NaN"),
+    (b'{"jsonrpc":"2.0","id":ID,"result":{"a":1,"a":2}}', None),
+    (b'{"jsonrpc":"2.0","id":ID,"result":5}', "result: expected object, got integer"),
+]
+USELESS = [
+    (b'{"jsonrpc":"2.0","id":"ID","result":{"content":[]}}', "its id is a string, and ours are numbers"),
+    (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"boom"}}', "error without id: .*boom"),
+    (b'{"jsonrpc":"2.0","id":77,"result":{}}', "unknown response: dropped the answer to request 77"),
+    (b'{"jsonrpc":"2.0","id":ID,"resu', "malformed message: Parse error: "),
+]
+
+
+def answering(data: bytes) -> Scene:
+    """A client, and a server that answers the call of a tool by these bytes, with the id of the call for ID."""
+    def answer(params):
+        scene.peer.send(data.replace(b"ID", b"%d" % scene.requests[-1]["id"]))
+        return SILENT
+
+    scene = Scene("2025-11-25", {"tools/call": answer})
+    return scene
+
+
+@pytest.mark.parametrize("data, said", [(data, said) for data, said in BROKEN if said])
+def test_a_broken_answer_whose_id_can_be_read_ends_its_request_at_once(data, said):
+    with answering(data) as scene, pytest.raises(PeerProtocolError, match=said):
+        scene.client.call_tool("t")
+
+
+@pytest.mark.parametrize("data, said", USELESS + [(BROKEN[3][0], "malformed message: Parse error: .*twice|duplicate")])
+def test_a_timeout_says_what_came_last_and_why_it_was_of_no_use(data, said):
+    with answering(data) as scene:
+        with pytest.raises(TimeoutError, match=r"tools/call of 't' \(request \d+\) got no answer in time \([0-9.]+ s\); "
+                                               r"what came last could not be used: .*%s" % said) as caught:
+            scene.client.call_tool("t", timeout=patience(0.3))
+        assert isinstance(caught.value, RequestTimeout)
+        scene.answers["tools/call"] = SILENT
+        with pytest.raises(RequestTimeout, match=r"in time \(0.1 s\)$"):  # that of an earlier request says nothing here
+            scene.client.call_tool("t", timeout=0.1)
