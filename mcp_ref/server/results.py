@@ -183,11 +183,9 @@ def result_of(tool: "ToolInterface", value: Any) -> CallToolResult:
     violations = tool.outputs.validate(structured)
     if violations:
         raise _unlike_schema(violations)
-    # The blocks of structured content: none for null, a string as it is, anything else as its JSON text.
-    blocks: List[_blocks.ContentBlock] = []
-    if plain is not None:
-        blocks.append(TextContent(text=plain if isinstance(plain, str) else dumps(plain)))
-    return CallToolResult(blocks, NULL if structured is None else structured)
+    # For clients that read text only [2025-06-18.. server/tools §Structured Content] SHOULD
+    text = TextContent(text=plain if isinstance(plain, str) else dumps(plain))
+    return CallToolResult([text], NULL if structured is None else structured)
 
 
 def _checked_result(tool: "ToolInterface", given: CallToolResult) -> CallToolResult:

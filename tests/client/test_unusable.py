@@ -39,10 +39,10 @@ def test_a_broken_answer_whose_id_can_be_read_ends_its_request_at_once(data, sai
 @pytest.mark.parametrize("data, said", USELESS + [(BROKEN[3][0], "malformed message: Parse error: .*twice|duplicate")])
 def test_a_timeout_says_what_came_last_and_why_it_was_of_no_use(data, said):
     with answering(data) as scene:
-        with pytest.raises(TimeoutError, match=r"tools/call of 't' \(request \d+\) got no answer in time \([0-9.]+ s\); "
-                                               r"what came last could not be used: .*%s" % said) as caught:
+        text = r"tools/call of 't' \(request \d+\) got no answer in time .*; what came last could not be used"
+        with pytest.raises(TimeoutError, match="%s: .*%s" % (text, said)) as caught:
             scene.client.call_tool("t", timeout=patience(0.3))
         assert isinstance(caught.value, RequestTimeout)
         scene.answers["tools/call"] = SILENT
-        with pytest.raises(RequestTimeout, match=r"in time \(0.1 s\)$"):  # that of an earlier request says nothing here
+        with pytest.raises(RequestTimeout, match=r"in time \(0.1 s\)$"):  # another request's is not told
             scene.client.call_tool("t", timeout=0.1)

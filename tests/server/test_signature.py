@@ -869,7 +869,7 @@ def cached(n: "int") -> int:
     (Maker(1), ["text"], "Say it."),
     (Maker, ["size"], "Makes things."),
     (wrapped, ["point", "n"], "Wrapped up."),
-    (functools.partial(wrapped, n=2), ["point", "n"], "Wrapped up."),
+    (functools.partial(wrapped, n=2), ["point"], "Wrapped up."),  # a bound value, perhaps secret, is nobody's
     (cached, ["n"], "Kept."),
     (lambda a: a, ["a"], None),
 ], ids=str)
@@ -1299,3 +1299,14 @@ def test_registering_plain_functions_loads_no_inspect() -> None:
     loaded = done.stdout.decode()
     for name in ("inspect", "docstrings", "jsonschema", "datetime"):
         assert name not in loaded
+
+
+def test_a_bound_argument_is_neither_shown_nor_taken_from_a_client() -> None:
+    def search(key: str, query: str, most: int = 3) -> str:
+        return "%s %s %d" % (key, query, most)
+
+    for bound in (functools.partial(search, "k3y"), functools.partial(search, key="k3y"),
+                  functools.partial(functools.partial(search, key="k3y"), most=3)):
+        signature = Signature(bound)
+        assert "k3y" not in repr(signature.input_schema) and "key" not in signature.parameters
+        assert signature.call(**signature.bind({"query": "x"})) == "k3y x 3"

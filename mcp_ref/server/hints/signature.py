@@ -320,6 +320,7 @@ def _local_names(function: Any) -> Mapping[str, Any]:
 def _inspected(function: Callable[..., Any], name: str, explicit: bool) -> FunctionParts:
     """Return the parts of a callable that is no plain function, by `inspect`."""
     import inspect
+    from functools import partial
 
     try:
         signature = _signature_of(function)
@@ -327,7 +328,10 @@ def _inspected(function: Callable[..., Any], name: str, explicit: bool) -> Funct
         raise SignatureError("%s: its parameters are unknown (%s); wrap it in a function" % (name, error)) from None
     home = _home(function)
     _check_flags(home.__code__.co_flags & _ASYNCHRONOUS if home is not None else 0, name, explicit)
-    empty, parameters = inspect.Parameter.empty, list(signature.parameters.values())
+    # What `functools.partial` has bound by name could be given another value: clients neither see nor set it.
+    bound = function.keywords if isinstance(function, partial) else {}
+    empty, parameters = inspect.Parameter.empty, [
+        parameter for name, parameter in signature.parameters.items() if name not in bound]
     for parameter in parameters:
         if parameter.kind is parameter.VAR_POSITIONAL or parameter.kind is parameter.VAR_KEYWORD:
             _check_flags(0x04 if parameter.kind is parameter.VAR_POSITIONAL else 0x08, name, explicit)
