@@ -304,7 +304,7 @@ class BridgeSession:
 
         watched = [asking.incoming] if within is None else [asking.incoming, within.incoming]
         for incoming in watched:
-            incoming.watch(withdraw)
+            incoming.watch(withdraw, first=True)
         try:
             result = front.wait(pending)
         except PeerError as error:

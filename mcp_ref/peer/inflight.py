@@ -47,13 +47,17 @@ class Incoming:
         self._lock = lock
         self._watchers: Optional[List[Callable[[], None]]] = None
 
-    def watch(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` when this is cancelled, at once if it is already; it must not block."""
+    def watch(self, callback: Callable[[], None], first: bool = False) -> None:
+        """Call ``callback`` when this is cancelled, at once if it is already; it must not block.
+
+        ``first``: before the others, for one that sends a message, because the others may wake the handler, which ends
+        the stream that the message takes.
+        """
         with self._lock:
             if not self.cancelled:
                 if self._watchers is None:
                     self._watchers = []
-                self._watchers.append(callback)
+                self._watchers.insert(0 if first else len(self._watchers), callback)
                 return
         callback()
 

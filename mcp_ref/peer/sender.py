@@ -182,7 +182,7 @@ class Sender:
             def cancelled() -> None:
                 self.cancel(pending, "the request it belongs to was cancelled")
 
-            within.watch(cancelled)
+            within.watch(cancelled, first=True)
             try:
                 return self.wait(pending)
             finally:
@@ -368,19 +368,24 @@ class Sender:
     def _withdraw(self, pending: Pending, error: McpError, reason: str) -> bool:
         # Whoever takes the request out of the table gives it its outcome: an answer that is read from here on is late,
         # and of two threads that give up one only tells the peer.
-        if not self.table.fail(pending.id, error):
+        if not self.table.remove(pending):
             return False
         from ..diagnostics.packagelog import get_logger
 
-        # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
-        get_logger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
-        # [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation]: or the transport shows it
-        # [2025-11-25 basic/utilities/cancellation §Behavior Requirements] MUST: a task is cancelled by `tasks/cancel`
-        if pending.method != INITIALIZE and not pending.as_task and not (
-                self._sealed and self.exchanges is not None and self.exchanges.mirrors):
-            cancelled = Notification(CANCELLED, {"requestId": pending.id, "reason": reason})
-            self._send(cancelled, pending.about)
-        self.abandon(pending)
+        try:
+            # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
+            get_logger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
+            # [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation]: or the transport shows it
+            # [2025-11-25 basic/utilities/cancellation §Behavior Requirements] MUST: a task is cancelled by
+            # `tasks/cancel`
+            if pending.method != INITIALIZE and not pending.as_task and not (
+                    self._sealed and self.exchanges is not None and self.exchanges.mirrors):
+                cancelled = Notification(CANCELLED, {"requestId": pending.id, "reason": reason})
+                self._send(cancelled, pending.about)
+            self.abandon(pending)
+        finally:
+            # Only now: a handler that is woken may return, and its answer ends the stream that the notification takes.
+            pending.deliver(error)
         return True
 
     def abandon(self, pending: Pending) -> None:

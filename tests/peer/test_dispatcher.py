@@ -260,6 +260,46 @@ def test_what_the_reader_leaves_to_the_writer_thread_is_written_however_quick_th
             assert side.peer.receive() == {"jsonrpc": "2.0", "id": id, "result": {}}
 
 
+# --- Giving up --------------------------------------------------------------------------------------------------------
+
+def cancelled_by_the_peer(connection, pending):
+    """The request of the peer in whose handler ours is waited for is cancelled, and something else waits for that."""
+    incoming = connection.inflight.begin("of the peer")
+    incoming.watch(lambda: pending.settle(pending, None))
+    with pytest.raises(RequestCancelled):
+        connection.request("ping", within=Asking(incoming, connection))
+
+
+class Asking:
+    """A request of the peer's that is cancelled as soon as a request of ours, in its handler, is waited for."""
+
+    def __init__(self, incoming, connection):
+        self.id, self.unwatch = incoming.id, incoming.unwatch
+        self.incoming, self.connection = incoming, connection
+
+    def watch(self, callback, **options):
+        self.incoming.watch(callback, **options)
+        self.connection.inflight.cancel(self.id, "enough")
+
+
+@pytest.mark.parametrize("end", [
+    lambda connection, pending: connection.cancel(pending, "enough"),
+    lambda connection, pending: connection.give_up(pending),
+    lambda connection, pending: connection.give_up_all("gone"),
+    cancelled_by_the_peer,
+], ids=["cancel", "timeout", "give up all", "cancelled by the peer"])
+def test_the_peer_is_told_that_a_request_is_given_up_before_anybody_wakes(end):
+    """Whoever wakes may end the stream that the notification takes."""
+    order = []
+    with Side("server") as side:
+        pending = side.connection.open_request("ping", settle=lambda *_: order.append("woken"))
+        send = side.connection.outbox.send
+        side.connection.outbox.send = lambda message, *about: (
+            order.append("told") if b"cancelled" in message else None, send(message, *about))
+        end(side.connection, pending)
+        assert order == ["told", "woken"]
+
+
 # --- Odd answers ------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("answers, counted", [

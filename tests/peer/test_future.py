@@ -298,13 +298,7 @@ def test_a_callback_that_comes_as_the_workers_are_gone_still_runs(monkeypatch):
         future = future_of(side)
         future.add_done_callback(lambda f: called.set())
 
-        def late(id, error):
-            pending = side.connection.table._pending.pop(id)
-            gate.hold()
-            pending.deliver(error)
-            return True
-
-        monkeypatch.setattr(side.connection.table, "fail", late)
+        monkeypatch.setattr(side.connection, "abandon", gate.hold)  # taken out of the table, and not delivered yet
         canceller = in_thread(future.cancel)
         gate.entered()
         side.connection.close()
