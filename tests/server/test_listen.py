@@ -1,4 +1,6 @@
 """A server on sockets: many clients at once, and silent ones that cost no thread."""
+import json
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,6 +8,7 @@ import pytest
 
 from mcp_ref import Context, Server, connect, threads
 from mcp_ref.errors import ConnectFailed
+from mcp_ref.limits import Limits
 from tests.support.patience import WAIT
 
 
@@ -71,3 +74,45 @@ def test_closing_the_listener_ends_connections_with_work_in_flight(listener):
 def test_a_second_listener_on_the_same_address_is_refused(listener):
     with pytest.raises(ConnectFailed):
         Server("second").listen(listener.address)
+
+
+# --- Bytes of another protocol ----------------------------------------------------------------------------------------
+
+CALL = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n"
+HEAD = (b"POST / HTTP/1.1\r\n", b"Host: 127.0.0.1\r\n", b"Content-Type: text/plain\r\n", b"\r\n")
+
+
+def said(address, *pieces):
+    """What the server answers to these bytes before it closes the connection, or after a line that it answers."""
+    host, port = address[len("tcp://"):].split(":")
+    with socket.create_connection((host, int(port)), WAIT) as sock, sock.makefile("rb") as answers:
+        for piece in pieces:
+            sock.sendall(piece)
+        sock.shutdown(socket.SHUT_WR)
+        return answers.read()
+
+
+@pytest.fixture
+def tcp():
+    with Server("listening", limits=Limits(max_message_bytes=1000)).listen("tcp://127.0.0.1:0", 0.05) as made:
+        yield made.address
+
+
+@pytest.mark.parametrize("pieces", [
+    HEAD + (CALL,), (b"".join(HEAD) + CALL,), HEAD[1:] + (CALL,), (b"EHLO\n", CALL), (b"\n\nPING\r\n", CALL),
+    (b"1\n", CALL), (b"   \n", CALL), (b"\x16\x03\x01\n", CALL), (b"GET /" + 2000 * b"x" + b"\r\n", HEAD[1], CALL),
+    (b'["POST /x HTTP/1.1"]\nhost:x\n' + CALL,), (b"{}\nput / http/1.1\n" + CALL,), (b"PRI * HTTP/2.0\r\n", CALL),
+], ids=range(12))
+def test_a_connection_ends_at_bytes_of_another_protocol(tcp, pieces, caplog):
+    """Any web page may send such a request to a port of this machine, and the lines of its body are of its choice."""
+    assert b"result" not in said(tcp, *pieces)
+    assert "another protocol, such as HTTP" in caplog.text
+
+
+@pytest.mark.parametrize("pieces, answers", [
+    ((CALL,), 1), ((b"\r\n \t" + CALL,), 1), ((CALL, b"no JSON\n", CALL), 3), ((b"{half\n", CALL), 2), ((b"[]\n", CALL), 2),
+    ((b"{" + 2000 * b"x" + b"\n", CALL), 2), ((CALL, b'"Host: x"\n', CALL), 3),
+], ids=range(7))
+def test_a_peer_that_speaks_json_is_forgiven(tcp, pieces, answers):
+    lines = said(tcp, *pieces).splitlines()
+    assert len(lines) == answers and json.loads(lines[-1]) == {"jsonrpc": "2.0", "id": 1, "result": {}}

@@ -16,6 +16,8 @@ class ServerListener(SocketListener):
     ``auth`` on TCP.
     """
 
+    only_json = True
+
     def __init__(self, server: "ServerInterface", address: str, idle_after: Optional[float] = None,
                  serve: Optional[Callable[[Any], Any]] = None) -> None:
         check_socket(server.auth, address)

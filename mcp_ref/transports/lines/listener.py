@@ -75,6 +75,8 @@ class SocketListener:
 
     warns = True
     """True if `open` logs that other machines can connect. Set it to False, before, to tell the operator otherwise."""
+    only_json = False
+    """True if a connection ends at bytes of another protocol; see `mcp_ref.transports.lines.sockets`."""
     reaches_others = False
     """True if other machines can connect; set by `open`."""
 
@@ -287,6 +289,7 @@ class SocketListener:
             return
         transport.count(self.held, transport)
         transport.on_unfinished = self._unfinished
+        transport.only_json = self.only_json
         with self._lock:
             self._connections[transport] = None
         try:

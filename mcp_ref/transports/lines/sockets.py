@@ -10,11 +10,16 @@ and it reuses the framing of stdio as that page of the newest revision wants
 closing ends it. There is no encryption and no authentication: use it on the loopback interface, and on Unix
 sockets, which only their owner can open.
 
+Any web page may send an HTTP request to a port of this machine, with lines of its choice in the body. So a server's end
+of a connection (``only_json``) ends it, without an answer, at a first line that is no JSON object or array, and at any
+line that is an HTTP request line or a ``Host`` field. A client forgives what a server prints first, as over stdio.
+
 Closing is ``shutdown``, which frees threads inside ``recv`` and ``send``; the descriptor itself is closed
 by the last thread that leaves it. TCP sends small messages at once (no Nagle) and notices a dead peer by keep-alive.
 """
 
 import os
+import re
 import socket
 import sys
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
@@ -31,6 +36,8 @@ CONNECT_TIMEOUT = 10.0
 _SURE_TO_FIT = 4096
 """The bytes that a socket takes at once if it polls as writable: at least a third of its buffer is free."""
 _SEND_FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
+_JSON = re.compile(rb"[ \t]*[{\[]")
+_HTTP = re.compile(rb"(?i)host:|\S+ .*HTTP/\d")
 _UNIX_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
 
 Resume = Callable[[], None]
@@ -101,6 +108,9 @@ class SocketTransport(LineTransport):
     name = "socket"
     unfinished_since: Optional[float] = None
     """The time at which the unfinished line began; None without one, and where ``on_unfinished`` is not set."""
+    only_json = False
+    """True if the connection ends at bytes of another protocol; see the module. Set by a listener."""
+    _begun = False  # True once a line of JSON has come
     on_unfinished: Optional[Callable[[], None]] = None
     """A function that a listener sets. It is called when a line begins and does not end at once, and must not wait."""
 
@@ -152,12 +162,26 @@ class SocketTransport(LineTransport):
     def _read_once(self) -> Optional[List[Received]]:
         """Read once; see `LineTransport._read_once`. Calls ``on_unfinished``."""
         items = super()._read_once()
+        if items and self.only_json and any(map(self._is_foreign, items)):
+            items = None
+            self._why = "the peer speaks another protocol, such as HTTP: this socket takes one JSON-RPC message a line"
+            from ...diagnostics.packagelog import get_logger
+
+            get_logger(__name__).warning("%s: a connection is closed: %s", self.name, self._why)
         if self.on_unfinished is None or items is None or not self._splitter.unfinished:
             self.unfinished_since = None
         elif items or self.unfinished_since is None:
             self.unfinished_since = deadline.clock()
             self.on_unfinished()
         return items
+
+    def _is_foreign(self, item: Received) -> bool:
+        """Return True for a line that shows that the peer speaks another protocol."""
+        if isinstance(item, bytes):
+            if item[:1] != b"{" and (_HTTP.match(item) or not (self._begun or _JSON.match(item))):
+                return True
+            self._begun = True
+        return False
 
     @property
     def unfinished(self) -> int:
