@@ -136,7 +136,7 @@ def test_a_client_that_was_told_to_poll_comes_back_to_another_process(tmp_path):
         assert reply.messages() == [] and len(reply.retries) == 1
         rest = site[1].get(last(reply))
         site[1].endpoint.poll_after = 0
-        site[1].endpoint.tick()
+        eventually(lambda: site[1].endpoint.tick() or rest.finished)  # once the first process was heard of
         assert rest.done().messages() == [] and len(rest.retries) == 1 and ids(rest) == []
         again = site[1].get(last(reply))
         site.gate.open()
@@ -519,6 +519,27 @@ def test_a_request_whose_process_died_is_answered_by_an_error_once(batch, tmp_pa
         assert heard(reply.done()) == ["a"]
         for place in (0, 1):
             assert site[place].get(last(reply)).answer() == answer
+
+
+@pytest.mark.parametrize("dead", [True, False])
+def test_who_follows_a_process_is_sent_on_only_when_that_was_heard_of(dead, tmp_path, monkeypatch):
+    """Where clients are told to poll sooner than a process is taken for dead, each who follows it begins anew."""
+    monkeypatch.setattr(resumption, "ASK_SECONDS", 0.02)
+    monkeypatch.setattr(resumption, "LOST_SECONDS", 0.2 if dead else 1e6)
+    with Site(tmp_path, "2025-11-25", poll_after=0.0) as site, talking(site) as gate:
+        reply = site[0].begin(1, "tools/call", TALK)
+        gate.entered()
+        reply.leave()
+        if dead:
+            monkeypatch.setattr(site[0].endpoint.sessions, "_read_letters", lambda: None)
+        rest = site[1].get(last(reply))
+        site[1].endpoint.tick()
+        if dead:
+            assert "has ended" in rest.answer()["error"]["message"]
+        eventually(lambda: site[1].endpoint.tick() or rest.finished)
+        assert dead or rest.messages() == []
+        gate.open()
+        assert dead or heard(site[0].get(last(reply)).done()) == ["b", "done"]
 
 
 @pytest.mark.race

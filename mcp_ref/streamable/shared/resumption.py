@@ -77,10 +77,20 @@ class FollowedReply(ReplyStream):
         self.token = token
         self.about = ""
         self.asked_at = self.heard_at = deadline.clock()
+        self.heard = False
+        """True once the process that runs the request has answered."""
 
     def event(self, data: bytes, retry: Optional[int] = None, final: bool = False) -> bytes:
         """Implement `ReplyStream.event`: what is said of the connection has no id."""
         return encode_event(data, retry=retry)
+
+    def poll(self, retry: float) -> bool:
+        """Implement `ReplyStream.poll`: not before the process that runs the request was heard of.
+
+        A client that is sent on sooner than LOST_SECONDS follows anew elsewhere, so that nobody would ever find out
+        that this process has died.
+        """
+        return self.heard and super().poll(retry)
 
     def pass_on(self, event: StoredEvent) -> bool:
         """Send an event, once. Returns True if it was the last of the stream."""
@@ -324,7 +334,7 @@ class ResumableSession(HttpSession):
                     del self._followed[followed.token]
                     followed.end()
                 elif followed is not None:
-                    followed.heard_at = deadline.clock()
+                    followed.heard, followed.heard_at = True, deadline.clock()
                     if not self._catch_up(followed) and not subject[2]:
                         self._fail(followed)
 
