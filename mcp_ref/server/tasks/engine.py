@@ -19,7 +19,6 @@ from ...diagnostics.packagelog import get_logger
 from ...diagnostics.usercode import log_raised
 from ...errors import INTERNAL_ERROR, INVALID_PARAMS, LocalProtocolError, McpError, RpcError
 from ...jsontext import dumps
-from ...methods import CALL_TOOL
 from ...options import spelt
 from ...peer.context import Context, Route
 from ...peer.executors import Job
@@ -49,14 +48,14 @@ _SHOWN = 8
 
 @contextmanager
 def _storing() -> Iterator[None]:
-    """Have what a store raises refuse the request: it is no fault of the tool, which was not called."""
+    """Have what a store raises refuse the request by an error of its own: it is no fault of a tool or a handler."""
     try:
         yield
     except RpcError:
         raise
     except Exception as error:
-        log_raised("the store of tasks", error, CALL_TOOL)
-        raise RpcError(INTERNAL_ERROR, "The task could not be kept: the store of tasks has failed") from None
+        log_raised("the store of tasks", error)
+        raise RpcError(INTERNAL_ERROR, "The store of tasks has failed; try again later") from None
 
 
 class Tasks:
@@ -146,14 +145,14 @@ class Tasks:
 
     # Create
 
+    @_storing()
     def create(self, context: Context, params: Dict[str, Any], ttl: Optional[float]) -> TaskRecord:
         """Store a task for this request, and have it run when the request is answered; return it as it was created.
 
         ``ttl``: the seconds that the client has asked for, None if it asked for none. Raises `RpcError` without room.
         """
         limits, now = self.server.limits, self.store.now()
-        with _storing():
-            self._sweep(now)
+        self._sweep(now)
         kept = self.ttl if ttl is None else max(self.poll, min(ttl, limits.max_task_ttl))
         record = TaskRecord(secrets.token_urlsafe(24), owner_of(context), request_of(context, params), kept, self.poll,
                             now)
@@ -164,8 +163,7 @@ class Tasks:
             text = "The request is too large for a task: %d bytes, and max_task_bytes is %d"
             raise RpcError(INVALID_PARAMS, text % (record.size, limits.max_task_bytes))
         room = TaskRoom(limits.max_tasks, limits.max_tasks_per_principal, limits.max_tasks_bytes)
-        with _storing():
-            full = self.store.create(record, room)
+        full = self.store.create(record, room)
         if full:
             text = "Too many tasks: %s (%d) has been reached; try again when some have expired"
             raise RpcError(INTERNAL_ERROR, text % (full, getattr(limits, full)))
@@ -322,6 +320,7 @@ class Tasks:
 
     # Look, answer, cancel
 
+    @_storing()
     def find(self, context: Context, id: str) -> TaskRecord:
         """Return a task of this client's [2025-11-25 basic/utilities/tasks §Task Isolation and Access Control] MUST.
 
@@ -340,6 +339,7 @@ class Tasks:
             _log("retrieved", record)
         return record
 
+    @_storing()
     def own(self, context: Context, id: str) -> Optional[TaskRecord]:
         """Return a task of this client's, also an expired one that is still there; None if there is none."""
         record, revision = self.store.read(id), context.session.rules.name
@@ -350,6 +350,7 @@ class Tasks:
             return None
         return record if self._shows(record, context) else None
 
+    @_storing()
     def page(self, context: Context, after: int, most: int) -> List[TaskRecord]:
         """Return up to ``most`` tasks of this client's behind this number, in order; none that `find` does not find."""
         owner, now, revision = owner_of(context), self.store.now(), context.session.rules.name
@@ -369,6 +370,7 @@ class Tasks:
             limit = getattr(self.server.limits, LIMIT)
             raise RpcError(INTERNAL_ERROR, "Too many requests about tasks: %s is %g; try again later" % (LIMIT, limit))
 
+    @_storing()
     def answer(self, id: str, answers: Dict[str, Any], connection: "Connection", principal: Any) -> None:
         """Take answers by key, each {"result": ...} or {"error": ...}; others than those that are asked are ignored.
 
@@ -406,6 +408,7 @@ class Tasks:
         if changed.status == WORKING:
             self._submit(changed, connection, principal)
 
+    @_storing()
     def cancel(self, id: str, connection: "Connection", principal: Any) -> Optional[TaskRecord]:
         """Cancel a task; None if it has ended before."""
 
@@ -431,6 +434,15 @@ class Tasks:
             self.sessions.changed(record, connection, principal)
         else:
             self.extension.changed(record)
+
+    @_storing()
+    def look(self, id: str) -> None:
+        """Bring those who wait for a task of a session what it asks, or its end."""
+        record = self.store.read(id)
+        if record is None:
+            self.sessions.gone(id)
+        else:
+            self.sessions.looked(record)
 
     # Watch
 

@@ -8,6 +8,7 @@ questions there, or on a stream of its GET; elsewhere, where there is one stream
 
 import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from ...codec import DecodeError, decoder
@@ -135,11 +136,11 @@ class SessionTasks:
             with self._lock:
                 self._waiting.setdefault(id, []).append(context)
             context.incoming.watch(lambda: self._leave(id, context))
-            record = self._tasks.store.read(id)  # it may have ended, or have asked, before this waited
-            if record is None:
-                self.gone(id)
-            else:
-                self.looked(record)
+            try:
+                self._tasks.look(id)  # it may have ended, or have asked, before this waited
+            except BaseException:
+                self._take(id, context)  # it gets an error now, and no answer later
+                raise
             if not context.incoming.done:
                 self._tasks.watch()
 
@@ -304,11 +305,12 @@ class SessionTasks:
             with self._lock:
                 if self._asked.get(id, {}).get(key) is not question:
                     return
-            if isinstance(item, Result):
-                self._tasks.answer(id, {key: {"result": item.result}}, connection, principal)
-            elif isinstance(item, Error):
-                error = [item.code, item.message, item.data, pending.method, pending.id]
-                self._tasks.answer(id, {key: {"error": error}}, connection, principal)
+            with suppress(RpcError):  # the store has failed: the question is open still, and asked again
+                if isinstance(item, Result):
+                    self._tasks.answer(id, {key: {"result": item.result}}, connection, principal)
+                elif isinstance(item, Error):
+                    error = [item.code, item.message, item.data, pending.method, pending.id]
+                    self._tasks.answer(id, {key: {"error": error}}, connection, principal)
             if isinstance(item, (Result, Error, McpError)):
                 self._drop(id, key, question)  # now, so that one that is not in the table is not open in the store
 

@@ -6,6 +6,7 @@ import pytest
 from mcp_ref import Limits, connect
 from mcp_ref.errors import PeerError
 from mcp_ref.server import Context, Server, Tasks
+from mcp_ref.server.tasks import engine
 from mcp_ref.stores import tasks as stores
 from tests.support.by_hand import EVERYTHING, accept
 from tests.support.patience import WAIT
@@ -356,20 +357,6 @@ def test_the_life_of_a_task_is_logged(caplog):
         assert id not in caplog.text, "the whole id is as good as a password"
 
 
-@pytest.mark.spec("tasks.internal-error")
-def test_a_store_that_fails_is_an_internal_error():
-    server = served()
-
-    def broken(*_):
-        raise OSError("the disk is gone")
-
-    with Session(server) as client:
-        server.tasks.store.read = broken
-        for method in ("tasks/get", "tasks/result", "tasks/cancel"):
-            error = client.get("x", method)["error"]
-            assert error["code"] == -32603 and error["message"].startswith("Internal error")
-
-
 def test_who_cannot_be_told_apart_has_no_list():
     server = served()
     with server.listen("tcp://127.0.0.1:0") as listener:
@@ -413,21 +400,49 @@ def test_a_question_that_was_just_answered_is_not_asked_again():
         assert not server.tasks.sessions._asked
 
 
-class _Locked(stores.MemoryTasks):
-    def create(self, record, room):
-        raise OSError("database is locked")
+class Gone(stores.MemoryTasks):
+    """A store of which one method fails, from the moment that it is named."""
+
+    fails = ""
+
+    def __getattribute__(self, name):
+        if name == object.__getattribute__(self, "fails"):
+            raise OSError("the store is gone")
+        return super().__getattribute__(name)
 
 
-@pytest.mark.parametrize("made", [Session, Extended])
-def test_a_store_that_fails_refuses_the_call_and_blames_no_tool(made, caplog):
-    server = served(tasks=Tasks(_Locked()))
+def call_as_task(client):
+    return client.tool("asks", task={}) if isinstance(client, Session) else client.tool("asks")
+
+
+def asked_by(method):
+    return lambda client: client.call(method, {"taskId": client.begun})
+
+
+@pytest.mark.spec("tasks.internal-error")
+@pytest.mark.parametrize("made, request_of, fails", [
+    (made, call_as_task, fails) for made in (Session, Extended) for fails in ("now", "clock", "create", "sweep")
+] + [
+    (made, asked_by(method), fails) for made in (Session, Extended) for fails in ("now", "read")
+    for method in ("tasks/get", "tasks/cancel", "tasks/result")[:3 if made is Session else 2]
+] + [
+    (Session, lambda client: client.call("tasks/list", {}), "list"), (Session, asked_by("tasks/cancel"), "change"),
+    (Extended, asked_by("tasks/cancel"), "change"),
+])
+def test_a_store_that_fails_has_an_error_of_its_own(made, request_of, fails, caplog, monkeypatch):
+    monkeypatch.setattr(engine, "SWEEP", -1.0)
+    server = served(tasks=Tasks(Gone()))
     with made(server) as client:
-        answer = client.tool("asks", task={}) if made is Session else client.tool("asks")
-        assert answer["error"]["code"] == -32603 and "store of tasks has failed" in answer["error"]["message"]
+        client.begun = client.begin("hold")
+        server.tasks.store.fails = fails
+        answer = request_of(client)
+        server.tasks.store.fails = ""
+        assert answer["error"] == {"code": -32603, "message": "The store of tasks has failed; try again later"}
         plain = client.tool("plain", {"name": "x"}) if made is Session else client.tool("plain", name="x")
         assert text(plain["result"])
-    said, = [record for record in caplog.records if record.exc_info]
-    assert "the store of tasks" in said.getMessage() and "database is locked" in str(said.exc_info[1])
+        server.gate.open()
+    assert any("the store of tasks raised" in record.getMessage() and "the store is gone" in str(record.exc_info[1])
+               for record in caplog.records if record.exc_info)
 
 
 def test_what_is_cancelled_or_expires_in_the_queue_does_not_pile_up():
