@@ -184,22 +184,24 @@ class _Client:
         self.load.updates += 1
 
     def _task(self, begun: float) -> None:
-        id = self.client.start_tool("work", {"turn": self.turn}, timeout=PATIENCE).id
-        while True:  # from here on it is promised
+        task = self.client.start_tool("work", {"turn": self.turn}, timeout=PATIENCE)
+        while task.id is not None:  # from here on it is promised
             try:
-                result = self.client.task(id).result(timeout=PATIENCE)
+                task = self.client.task(task.id)
+                task.result(timeout=PATIENCE)
                 break
             except PeerError as error:
                 if "has ended" in str(error) and self.load.excused(begun):
                     raise
-                if error.code == -32602 or "HTTP" not in str(error):
+                gone = "store of tasks has failed" in str(error) and self.load.excused(begun)
+                if error.code == -32602 or not (gone or "HTTP" in str(error)):
                     raise Fault("the task was lost: %s" % error) from None
             except McpError:
                 pass
             if time.monotonic() > begun + 2 * PATIENCE:
                 raise Fault("the task never ended")
             time.sleep(0.2)
-        self._expect(result, str(self.turn))
+        self._expect(task.result(timeout=PATIENCE), str(self.turn))
 
 
 def figures(load: Load) -> List[str]:

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from mcp_ref.errors import LocalProtocolError
 from mcp_ref.jsonschema.dialect import DIALECTS
 from mcp_ref.protocol.envelope import VERSION
 from mcp_ref.protocol.streamable_http import mirrored
@@ -266,14 +267,21 @@ def sent(method, params):
 @pytest.mark.parametrize("method, params, name", [
     ("tools/call", {"name": "echo"}, "echo"), ("prompts/get", {"name": "p"}, "p"),
     ("resources/read", {"uri": "a:b"}, "a:b"),
-    ("tools/list", {"name": "echo"}, None), ("tools/call", {}, None), ("tools/call", None, None),
-    ("tools/call", {"name": 3}, None),
-    ("completion/complete", {"ref": {"name": "x"}}, None), ("server/discover", None, None),
-    ("resources/read", {"name": "x"}, None)])
+    ("tools/list", {"name": "echo"}, None), ("completion/complete", {"ref": {"name": "x"}}, None),
+    ("server/discover", None, None)])
 def test_which_requests_have_a_name(method, params, name):
     """[2026-07-28 basic/transports/streamable-http §Standard Request Headers]"""
     assert name_of(method, params) == name
     assert sent(method, params) == [("Mcp-Method", method)] + ([] if name is None else [("Mcp-Name", name)])
+
+
+@pytest.mark.parametrize("method, params, member", [
+    ("tools/call", {}, "name"), ("tools/call", None, "name"), ("tools/call", {"name": 3}, "name"),
+    ("prompts/get", {"name": None}, "name"), ("resources/read", {"name": "x"}, "uri")])
+def test_a_name_that_is_no_string_is_refused_before_it_is_sent(method, params, member):
+    assert name_of(method, params) is None
+    with pytest.raises(LocalProtocolError, match="params.%s must be a string" % member):
+        sent(method, params)
 
 
 def test_a_name_beyond_ascii_goes_in_base64():

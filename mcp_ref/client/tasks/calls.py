@@ -69,8 +69,11 @@ class TaskCalls:
         """Take up a task that was begun before, perhaps by another process; the server is asked how it is.
 
         ``tool``: the name of the tool, by which the result is checked. ``progress``, ``rounds``: as `start_tool`.
-        Raises `PeerError` for an id that the server does not know (any more).
+        Raises `PeerError` for an id that the server does not know (any more), and TypeError for no id, such as that of
+        a call that was answered at once.
         """
+        if not isinstance(id, str):
+            raise TypeError("the id of a task is a str, not %.80r: a call that was answered at once has no task" % (id,))
         manual = _is_manual(rounds)
         if self.revision.stateless:
             from .stateless import StatelessTask

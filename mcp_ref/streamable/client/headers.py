@@ -11,7 +11,7 @@ from typing import Any, Dict, Mapping, Optional
 
 from ...errors import LocalProtocolError
 from ...http11.client.connection_pool import Fields
-from ...jsonrpc import json_type, shown
+from ...jsonrpc import json_type
 from ...methods import CALL_TOOL, NAMED
 from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
@@ -76,12 +76,14 @@ def fields_of(
     try:
         if not isinstance(version, str):
             raise ValueError("the version is %s, and no string" % json_type(version))
+        if name is None and method in named:
+            raise ValueError("params.%s must be a string, which Mcp-Name repeats" % named[method])
         fields = _standard(version, method, name)
         wanted = annotations(name) if annotations is not None and method == CALL_TOOL and name is not None else None
         if wanted:
             fields += tuple(mirrored.param_headers(wanted, params.get("arguments")))
     except ValueError as error:
-        raise LocalProtocolError("%s: %s" % (shown(method), error), CITATION) from None
+        raise LocalProtocolError(str(error), CITATION) from None
     return fields
 
 

@@ -69,6 +69,15 @@ def test_a_call_that_is_answered_at_once_is_no_task(form):
         assert scene.asked == ["tools/call"]
 
 
+def test_a_task_without_an_id_is_not_asked_for():
+    """Such as that of a call that was answered at once."""
+    with StatelessTasks([], answers={"tools/call": {"content": []}}) as scene:
+        task = scene.client.start_tool("t")
+        with pytest.raises(TypeError, match="answered at once has no task"):
+            scene.client.task(task.id)
+        assert task.result().content == [] and scene.asked == ["tools/call"]
+
+
 def test_the_extension_is_declared_with_each_request_and_may_be_left_out():
     with StatelessTasks([completed()]) as scene:
         scene.client.call_tool("t")
