@@ -7,10 +7,10 @@ The first argument of each part is one process's store, the second another's on 
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, List
+from typing import Any, Callable, Dict, List, Sequence
 
 from ..protocol.tasks import COMPLETED, INPUT_REQUIRED
-from .store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Room, Store, StoredEvent
+from .store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Room, Store, StoredEvent, Values
 from .tasks import TaskRecord, TaskRoom, TaskStore
 
 _WIDE = TaskRoom(1000, 1000, 1 << 30)
@@ -18,6 +18,14 @@ _ROOM = Room(1000, 1 << 20, 1 << 30)
 _WRITERS = 8
 _EACH = 25
 _LARGE = b"x" * 10_000
+SERVED: Sequence[Values] = (
+    {"principal": None},
+    {"revision": "2025-06-18", "phase": "answered", "client": {"name": "a client", "version": "0"},
+     "capabilities": {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}},
+    {"phase": "operating"}, {"log_level": 4}, {"subscribed config://app": True}, {"subscribed config://app": None},
+    {"told": {"notifications/roots/list_changed": 1}},
+)
+"""What a server has stored of a session of an anonymous client: at its beginning, and then each change."""
 
 
 def check(make: Callable[[], TaskStore]) -> None:
@@ -28,8 +36,8 @@ def check(make: Callable[[], TaskStore]) -> None:
     part about tasks is tested.
     """
     parts: List[Callable[[Any, Any], None]] = [_clocks, _tasks, _changes, _room, _lists, _leases, _expiry, _races]
-    for part in parts + ([_sessions, _uses, _updates, _letters, _bounds, _questions, _takers, _news, _events,
-                          _event_bounds, _keepers, _states] if isinstance(make(), Store) else []):
+    for part in parts + ([_sessions, _served, _uses, _updates, _letters, _bounds, _questions, _takers, _news,
+                          _begun_anew, _events, _event_bounds, _keepers, _states] if isinstance(make(), Store) else []):
         stores: Any = make(), make()
         try:
             part(*stores)
@@ -183,6 +191,19 @@ def _sessions(one: Store, two: Store) -> None:
     _expect("a session that was removed elsewhere", one.read_session("a", 100.0), None)
 
 
+def _served(one: Store, two: Store) -> None:
+    """What a server stores is what every other process reads."""
+    one.create_session("a", SERVED[0], 9, 100.0)
+    known: Dict[str, Any] = dict(SERVED[0])
+    for version, changes in enumerate(SERVED[1:], 2):
+        _expect("the version", (one, two)[version % 2].update_session("a", changes), version)
+        known.update(changes)
+        latest, whole = one.read_session("a", 100.0, version - 1), two.read_session("a", 100.0)
+        _expect("what has changed", None if latest is None else latest.values, changes)
+        _expect("all of it", None if whole is None else {name: whole.values.get(name) for name in known}, known)
+    one.remove_session("a")
+
+
 def _uses(one: Store, two: Store) -> None:
     one.create_session("a", {}, 9, 100.0)
     _expect("a session above the number", two.create_session("b", {}, 1, 100.0), False)
@@ -275,6 +296,13 @@ def _news(one: Store, two: Store) -> None:
     _expect("a version after another process has sent something", two.version() != before, True)
     found = [number for each in _at_once(lambda _: [one.number(), two.number()]) for number in each]
     _expect("numbers that were given before", (len(set(found)), min(found) > 0), (len(found), True))
+
+
+def _begun_anew(one: Store, two: Store) -> None:
+    """A process may know a later number than any that the store has given, which was restored from an older copy."""
+    one.send("a", NOTES, "s", b"", _ROOM)
+    found = two.news(0)
+    _expect("news since a number that no letter has had", (len(found), two.news(1 << 40)), (1, found))
 
 
 # -- Events ------------------------------------------------------------------------------------

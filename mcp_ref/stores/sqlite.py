@@ -130,7 +130,8 @@ class SqliteStore(SqliteFile, Store):
                     return False
             database.execute("INSERT INTO sessions (id, version, base, gone, used) VALUES (?, 1, 0, 0, ?)", (id, now))
             database.executemany("INSERT INTO entries (id, digest, version, name, value) VALUES (?, ?, 1, ?, ?)",
-                                 [(id, _digest(name), name, json.dumps(values[name])) for name in values])
+                                 [(id, _digest(name), name, json.dumps(value)) for name, value in values.items()
+                                  if value is not None])
         return True
 
     @spelt
@@ -257,7 +258,8 @@ class SqliteStore(SqliteFile, Store):
     def news(self, since: int) -> List[Letter]:
         """Implement `Store.news`."""
         with self._reading() as database:
-            rows = database.execute(_LETTERS + "number > ? ORDER BY number", (since,)).fetchall()
+            last = database.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'letters'").fetchone()[0] or 0
+            rows = database.execute(_LETTERS + "number > ? ORDER BY number", (since if since <= last else 0,)).fetchall()
         return [Letter(*row) for row in rows]
 
     def waiting(self, id: str) -> List[Letter]:

@@ -105,7 +105,7 @@ class Store(TaskStore):
     # Sessions
 
     def create_session(self, id: str, values: Values, most: int, idle: float) -> bool:
-        """Enter a session. Returns False if there are ``most`` that were used within the last ``idle`` seconds."""
+        """Enter a session; a value of None is left out. Returns False if there are ``most`` that were used within the last ``idle`` seconds."""
         raise NotImplementedError
 
     @spelt
@@ -158,7 +158,10 @@ class Store(TaskStore):
         raise NotImplementedError
 
     def news(self, since: int) -> List[Letter]:
-        """Return all letters with a larger number, in order."""
+        """Return all letters with a larger number, in order; simply all, if no letter of this store has had ``since``.
+
+        Then the store has begun anew, or from an older copy, and would have nothing to tell for long.
+        """
         raise NotImplementedError
 
     def waiting(self, id: str) -> List[Letter]:

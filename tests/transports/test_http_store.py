@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_ref.limits import Limits
-from mcp_ref.stores import sqlite
+from mcp_ref.stores import contract, sqlite
 from mcp_ref.stores.sqlite import SqliteStore
 from mcp_ref.streamable.shared import resumption, table as table_module
 from tests.support.http_exchange import opening
@@ -66,6 +66,34 @@ def test_an_update_reaches_a_stream_of_the_process_that_announces_it(tmp_path):
         call(site[1], "state", 3)
         site.servers[1].resource_updated("config://app")
         assert stream.next()["params"] == {"uri": "config://app"}
+
+
+def test_the_contract_is_tested_with_what_a_server_stores(tmp_path, monkeypatch):
+    stored = []
+
+    def noting(method):
+        return lambda store, id, values, *more: stored.append(values) or method(store, id, values, *more)
+
+    for name in ("create_session", "update_session"):
+        monkeypatch.setattr(SqliteStore, name, noting(getattr(SqliteStore, name)))
+    with Site(tmp_path) as site:
+        uri = {"uri": "config://app"}
+        for id, (method, params) in enumerate([("logging/setLevel", {"level": "error"}), ("resources/subscribe", uri),
+                                               ("resources/unsubscribe", uri)]):
+            assert site[0].ask(id, method, params).status == 200
+        assert site[0].tell("notifications/roots/list_changed").status == 202
+    expected = json.loads(json.dumps(contract.SERVED))
+    expected[1]["client"]["name"] = "scripted"
+    assert stored == expected
+
+
+def test_a_process_hears_of_letters_after_the_store_has_begun_anew(tmp_path):
+    """As after a failover to a replica that lags behind, which gives numbers again."""
+    with Site(tmp_path) as site:
+        site[0].endpoint.sessions._since = 1 << 40
+        reply = site[0].begin(1, "tools/call", {"name": "ask"})
+        assert site[1].respond(reply.next()["id"], ANSWER).status == 202
+        assert reply.answer()["result"]["content"][0]["text"] == "eu"
 
 
 # -- The end -----------------------------------------------------------------------------------

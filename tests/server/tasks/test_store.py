@@ -126,6 +126,16 @@ class _SweepsNoEvents(SqliteStore):
         return super().remove_session(id)
 
 
+class _KeepsNoneAsText(SqliteStore):
+    def create_session(self, id, values, most, idle):
+        return super().create_session(id, {name: values[name] or "" for name in values}, most, idle)
+
+
+class _IsDeafWhenItBeginsAnew(SqliteStore):
+    def news(self, since):
+        return [letter for letter in super().news(0) if letter.number > since]
+
+
 class _RepeatsNumbers(SqliteStore):
     def number(self):
         return 1 + super().number() // 2
@@ -133,7 +143,8 @@ class _RepeatsNumbers(SqliteStore):
 
 @pytest.mark.parametrize("broken", [
     _SaysNotWhatHasChanged, _KeepsLetters, _TakesAnyAnswer, _HasRoomForLetters, _KeepsAnyPlace, _MixesStreams,
-    _KeepsForEver, _KeepsEventsOfAll, _UnkeepsAny, _SweepsNoEvents, _RepeatsNumbers])
+    _KeepsForEver, _KeepsEventsOfAll, _UnkeepsAny, _SweepsNoEvents, _KeepsNoneAsText, _IsDeafWhenItBeginsAnew,
+    _RepeatsNumbers])
 def test_a_store_of_sessions_that_breaks_the_contract_is_told_so(broken, path):
     with pytest.raises(AssertionError, match="expected"):
         contract.check(lambda: broken(path))
