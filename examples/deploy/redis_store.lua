@@ -6,17 +6,24 @@ local function count(id, box, size)
   call('HINCRBY', P..'sizes', box, size)
   if call('HINCRBY', P..'held:'..id, box, size) == 0 then call('HDEL', P..'held:'..id, box) end
 end
+-- Keys may be gone that others name: an eviction, or half of a restore. What is left of them is removed, too.
 local function drop(n)  -- a letter
   local f = call('HMGET', P..'letter:'..n, 'id', 'box', 'size')
   call('DEL', P..'letter:'..n)
-  for _, key in ipairs({'letters', 'aged', 'box:'..f[1]..':'..f[2]}) do call('ZREM', P..key, n) end
+  for _, key in ipairs({'letters', 'aged'}) do call('ZREM', P..key, n) end
+  if not f[3] then return end
+  call('ZREM', P..'box:'..f[1]..':'..f[2], n)
   count(f[1], f[2], -f[3])
 end
+local function event(id, n)
+  local found = call('HGET', P..'events:'..id, n)
+  return found and cmsgpack.unpack(found)
+end
 local function forget(id, n)  -- an event
-  local e = cmsgpack.unpack(call('HGET', P..'events:'..id, n))
-  call('HDEL', P..'events:'..id, n)
-  for _, key in ipairs({'order:'..id, 'stream:'..id..e[1]}) do call('ZREM', P..key, n) end
-  call('ZREM', P..'due', n..' '..id)
+  local e = event(id, n)
+  call('HDEL', P..'events:'..id, n) call('ZREM', P..'order:'..id, n) call('ZREM', P..'due', n..' '..id)
+  if not e then return end
+  call('ZREM', P..'stream:'..id..':'..e[1], n)
   count(id, 'events', -e[3])
 end
 local function remove(id)  -- a session
@@ -24,6 +31,7 @@ local function remove(id)  -- a session
   for _, n in ipairs(call('ZRANGE', P..'order:'..id, 0, -1)) do forget(id, n) end
   for _, box in ipairs({'in', 'notes', 'out', 'streams'}) do
     for _, n in ipairs(call('ZRANGE', P..'box:'..id..':'..box, 0, -1)) do drop(n) end
+    call('UNLINK', P..'box:'..id..':'..box)
   end
   for _, key in ipairs({'session:', 'values:', 'changed:', 'questions:'}) do call('UNLINK', P..key..id) end
   return 1
@@ -38,7 +46,7 @@ local function letters(numbers)
   local found = {}
   for _, n in ipairs(numbers) do
     local f = call('HMGET', P..'letter:'..n, 'id', 'box', 'subject')
-    found[#found + 1] = {n, f[1], f[2], f[3]}
+    if f[3] then found[#found + 1] = {n, f[1], f[2], f[3]} end
   end
   return found
 end
@@ -47,14 +55,17 @@ end
 if call('ZCARD', P..'used') >= A[2] + 0 then expire(A[3]) end
 if call('ZCARD', P..'used') >= A[2] + 0 then return 0 end
 call('ZADD', P..'used', now, A[1]) call('HSET', P..'session:'..A[1], 'version', 1, 'base', 0)
-for i = 4, #A, 2 do call('HSET', P..'values:'..A[1], A[i], A[i + 1]) call('ZADD', P..'changed:'..A[1], 1, A[i]) end
+for i = 4, #A, 2 do
+  if A[i + 1] ~= '' then call('HSET', P..'values:'..A[1], A[i], A[i + 1]) call('ZADD', P..'changed:'..A[1], 1, A[i]) end
+end
 return 1
 
 -- script: read_session
 local used = call('ZSCORE', P..'used', A[1])
 if not used or used + A[2] <= now then return nil end
-if used + A[2] / 20 <= now then call('ZADD', P..'used', now, A[1]) end
 local f = call('HMGET', P..'session:'..A[1], 'version', 'base')
+if not f[2] then return nil end
+if used + A[2] / 20 <= now then call('ZADD', P..'used', now, A[1]) end
 local whole = A[3] + 0 < math.max(f[2] + 0, 1)
 local found = {f[1], whole and 1 or 0}
 if f[1] == A[3] then return found end
@@ -66,7 +77,8 @@ return found
 -- script: update_session
 if not call('ZSCORE', P..'used', A[1]) then return 0 end
 local values, changed = P..'values:'..A[1], P..'changed:'..A[1]
-local before, after = call('HGET', P..'session:'..A[1], 'version') + 0, nil
+local before, after = tonumber(call('HGET', P..'session:'..A[1], 'version') or 0), nil
+if before == 0 then return 0 end
 for i = 2, #A, 2 do
   local known = call('HGET', values, A[i])
   if (known or '') ~= A[i + 1] then
@@ -110,7 +122,8 @@ local mine, held = P..'box:'..id..':'..box, function() return tonumber(call('HGE
 if A[9] ~= '' and call('SISMEMBER', asked, A[9]) == 0 then return 0 end
 while call('ZCARD', mine) > 0 and not fits(call('ZCARD', mine), A[5], held(), size, A[6]) do
   if A[8] == '0' then return 2 end
-  drop(call('ZRANGE', mine, 0, 0)[1])
+  local oldest = call('ZRANGE', mine, 0, 0)[1]
+  drop(oldest) call('ZREM', mine, oldest)
 end
 local total = tonumber(call('HGET', P..'sizes', box) or 0)
 if total > 0 and total + size > A[7] + 0 then return 2 end
@@ -122,7 +135,8 @@ if box == 'in' and A[9] ~= '' then call('SREM', asked, A[9]) end
 return 1
 
 -- script: news
-return letters(call('ZRANGEBYSCORE', P..'letters', '('..A[1], '+inf'))
+local since = A[1] + 0 <= tonumber(call('GET', P..'last:letter') or 0) and '('..A[1] or '-inf'
+return letters(call('ZRANGEBYSCORE', P..'letters', since, '+inf'))
 
 -- script: waiting
 return letters(call('ZRANGE', P..'box:'..A[1]..':out', 0, -1))
@@ -132,7 +146,7 @@ local found = call('HGET', P..'letter:'..A[1], 'content') if found then drop(A[1
 
 -- script: keep
 local id, stream, place, size = A[1], A[2], A[3] + 0, #A[4] + #A[6] + 256
-local order, mine = P..'order:'..id, P..'stream:'..id..stream
+local order, mine = P..'order:'..id, P..'stream:'..id..':'..stream
 local last = call('ZRANGE', mine, -1, -1, 'WITHSCORES')[2]
 if not call('ZSCORE', P..'used', id) or (last and last + 0 >= place) then return 0 end
 local function held(key, name) return tonumber(call('HGET', P..key, name) or 0) end
@@ -148,14 +162,14 @@ return 1
 
 -- script: kept
 local found = {}
-for _, n in ipairs(call('ZRANGEBYSCORE', P..'stream:'..A[1]..A[2], A[3], '+inf')) do
-  local e = cmsgpack.unpack(call('HGET', P..'events:'..A[1], n))
-  if e[4] > now then found[#found + 1] = {e[2], e[5], e[6], e[7]} end
+for _, n in ipairs(call('ZRANGEBYSCORE', P..'stream:'..A[1]..':'..A[2], A[3], '+inf')) do
+  local e = event(A[1], n)
+  if e and e[4] > now then found[#found + 1] = {e[2], e[5], e[6], e[7]} end
 end
 return found
 
 -- script: unkeep
-local last = call('ZRANGE', P..'stream:'..A[1]..A[2], -1, -1, 'WITHSCORES')
+local last = call('ZRANGE', P..'stream:'..A[1]..':'..A[2], -1, -1, 'WITHSCORES')
 if not last[1] or last[2] + 0 ~= A[3] + 0 then return 0 end
 forget(A[1], last[1]) return 1
 
@@ -181,8 +195,11 @@ return 1
 local found = call('ZRANGEBYSCORE', P..'tasks', '-inf', '('..A[1], 'LIMIT', 0, 1000)
 for _, id in ipairs(found) do
   local f = call('HMGET', P..'task:'..id, 'owner', 'size')
-  for _, key in ipairs({'tasks', 'leases', 'owner:'..f[1]}) do call('ZREM', P..key, id) end
-  call('HINCRBY', P..'sizes', 'tasks', -f[2]) call('DEL', P..'task:'..id)
+  for _, key in ipairs({'tasks', 'leases'}) do call('ZREM', P..key, id) end
+  if f[2] then
+    call('ZREM', P..'owner:'..f[1], id)
+    call('HINCRBY', P..'sizes', 'tasks', 0 - f[2]) call('DEL', P..'task:'..id)
+  end
 end
 return #found
 

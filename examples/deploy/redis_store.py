@@ -11,6 +11,7 @@ No command is repeated by itself, for it may have been carried out before its co
 it ends with an error.
 """
 import json
+import logging
 import pathlib
 import re
 from typing import Any, Callable, Dict, List, Optional
@@ -42,8 +43,15 @@ class RedisStore(Store):
             url, retry=Retry(NoBackoff(), 0), socket_timeout=SECONDS, socket_connect_timeout=SECONDS,
             encoding_errors="surrogatepass")
         self._scripts = {name: self._redis.register_script(SCRIPTS[name]) for name in SCRIPTS}
+        self._checked = False
 
     def _run(self, name: str, *arguments: Any) -> Any:
+        if not self._checked:
+            policy = self._redis.info("memory").get("maxmemory_policy", "noeviction")
+            self._checked = True
+            if policy != "noeviction":
+                logging.getLogger(__name__).warning(
+                    "this Redis may throw away sessions and tasks: its maxmemory-policy is %s; set noeviction", policy)
         return self._scripts[name](keys=[self._prefix], args=arguments)
 
     def _all(self, name: str, *arguments: Any) -> int:
@@ -67,7 +75,7 @@ class RedisStore(Store):
             return None
         version, whole, *flat = found
         pairs = zip(map(_text, flat[::2]), flat[1::2])
-        values = {name: None if value is None else json.loads(value) for name, value in pairs}
+        values = {name: json.loads(value) if value else None for name, value in pairs}
         return StoredRecord(int(version), values, bool(whole))
 
     def update_session(self, id: str, changes: Values) -> int:

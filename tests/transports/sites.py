@@ -20,8 +20,9 @@ CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True
 class Site:
     """Endpoints that share a store, and a client that turns to either: ``site[0]``, ``site[1]``."""
 
-    def __init__(self, path, revision="2025-06-18", limits=Limits(), **options):
+    def __init__(self, path, revision="2025-06-18", limits=Limits(), store=None, **options):
         self.path = str(path / "sessions.db")
+        self.store = store or (lambda: SqliteStore(self.path))
         self.limits, self.options = limits, options
         self.gate = Gate()
         self.webs = []
@@ -35,8 +36,7 @@ class Site:
     def add(self):
         """One more process."""
         self.servers.append(self.server())
-        self.webs.append(Web(self.servers[-1], None, limits=self.limits, sessions=SqliteStore(self.path),
-                             **self.options))
+        self.webs.append(Web(self.servers[-1], None, limits=self.limits, sessions=self.store(), **self.options))
         if len(self.webs) > 1:
             self.webs[-1].headers.update(self.webs[0].headers)
         return self.webs[-1]
