@@ -64,6 +64,7 @@ process, ``max_questions`` for each client (`Tally`).
 
 from __future__ import annotations  # unread, they cost nothing as the module is loaded
 
+import os
 import sys
 import threading
 from collections import deque
@@ -78,6 +79,28 @@ _INSTEAD = ("no thread can be started here (in a web page there are no sockets a
             " server in this process")
 _started = False
 """True once a thread could be started. Later failures mean that the system has none left."""
+
+copies = 0
+"""The number of forks between the process that has loaded this module and this one."""
+
+
+def _count_copy() -> None:
+    global copies
+    copies += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_copy)
+
+
+def end_copy(before: int) -> None:
+    """End this process if it is a copy that was forked since ``copies`` was ``before``.
+
+    For a thread whose handler has returned: the handler may have forked, and the copy returns, too. It has no request
+    to answer, for the original answers it, and of the threads and locks of the original only this one.
+    """
+    if copies != before:
+        os._exit(0)
 
 
 def available() -> bool:
@@ -379,7 +402,9 @@ class WorkerPool:
                 if not self._park(worker):
                     return
                 continue
+            before = copies
             self._run(job)
+            end_copy(before)
             del job  # it holds a request, its body, the answers of a batch
             self._finished += 1
 

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Generic, Optional, Tuple, TypeVar
 
+from .. import threads
 from ..errors import ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, McpError, RequestCancelled, RpcError
 from ..jsonrpc import Error, Message, Request, RequestId, Result, encode, shown
 from ..jsontext import JsonError
@@ -59,9 +60,12 @@ class Call(Job):
             return
         context = connection.context_class(connection, self.incoming, request, self.session)
         escaped: Optional[BaseException] = None
-        outer = HANDLED.set(context)
+        outer, copies = HANDLED.set(context), threads.copies
         try:
-            result = route.call(context, request.params or {})
+            try:
+                result = route.call(context, request.params or {})
+            finally:
+                threads.end_copy(copies)
             if route.deferred:
                 return
             answer: Message = Result(request.id, result)
@@ -240,11 +244,14 @@ class Lane(Job, Generic[Item]):
                     return
                 item, size = self._waiting.popleft()
                 self._bytes -= size
+            copies = threads.copies
             try:
                 self._run(item)
             except BaseException:  # Ctrl-C on the main thread; the rest is for later
+                threads.end_copy(copies)
                 self._again(self)
                 raise
+            threads.end_copy(copies)
 
     def abandon(self, error: McpError) -> None:
         self._again(self)

@@ -84,3 +84,56 @@ def test_a_forked_copy_disturbs_no_conversation_and_leaves_it_at_once(what: str,
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM, what, where, era], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=WAIT)
     assert done.stdout == b"undisturbed\n" and done.returncode == 0, done.stdout.decode()
+
+
+COMING_BACK = r'''
+import os, sys
+sys.path.insert(0, %r)
+from mcp_ref import Server, connect
+from mcp_ref.server import Tasks
+
+what, where, era = sys.argv[1:4]
+server = Server("x", tasks=Tasks(poll=0.01))
+
+def fork() -> str:
+    """Come back in the copy, too."""
+    copy = os.fork()
+    if copy == 0 and what == "raises":
+        raise ValueError("in the copy")
+    if copy == 0 and what == "exits":
+        sys.exit(3)
+    return "a copy answers" if copy == 0 else str(copy)
+
+server.tool(fork, task="optional" if what == "task" else "forbidden")
+
+@server.tool
+def wait(copy: int) -> int:
+    return os.waitpid(copy, 0)[1]
+
+def use(client):
+    for _ in range(3):
+        made = client.start_tool("fork").result() if what == "task" else client.call_tool("fork")
+        assert client.call_tool("wait", {"copy": int(made.text)}).text == "0"
+
+if where == "here":
+    server.run()
+elif where == "stdio":
+    with connect([sys.executable, "-W", "ignore", "-c", open(0).read(), what, "here", era], era=era) as client:
+        use(client)
+else:
+    with server.listen(where) as listener, connect(listener.address, era=era) as client:
+        use(client)
+print("answered by one")
+''' % str(ROOT)
+
+
+@pytest.mark.parametrize("where, era", [
+    ("stdio", "modern"), ("tcp://127.0.0.1:0", "legacy"), ("http://127.0.0.1:0/mcp", "modern"),
+    ("http://127.0.0.1:0/mcp", "legacy")])
+@pytest.mark.parametrize("what", ["returns", "raises", "exits", "task"])
+def test_a_copy_that_was_forked_in_a_handler_and_comes_back_answers_nothing_and_ends(
+    what: str, where: str, era: str
+) -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", COMING_BACK, what, where, era],
+                          input=COMING_BACK.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=WAIT)
+    assert done.stdout == b"answered by one\n" and done.returncode == 0, done.stdout.decode()

@@ -21,6 +21,7 @@ from ...diagnostics.packagelog import get_logger
 from ...limits import Limits
 from ...threads import follow
 from ...transports.held import Held
+from ...transports.lines.fds import keep_socket_from_forks
 from ..message import Exchange, HttpRequest, Pairs
 from .body_budget import SMALL, BodyBudget, NoRoom, weight
 from .request_parser import RequestHead, RequestParser
@@ -108,6 +109,7 @@ class ClientConnection:
                  "waits_since")
 
     def __init__(self, sock: socket.socket, peer: str, reactor: Engine) -> None:
+        keep_socket_from_forks(sock)
         self.sock = sock
         self.peer = peer
         self.reactor = reactor

@@ -19,6 +19,7 @@ memory      what it is
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Tuple
 
+from ... import threads
 from ...errors import LocalProtocolError, PeerError
 from ...jsonrpc import Error, Request, decoded
 from ...jsontext import dumps
@@ -235,9 +236,13 @@ class TaskRun:
         context = TaskContext(self, self._session())
         rounds = context._rounds = TaskRounds(record.memory, connection.limits.max_input_rounds)
         route = self.tasks.route(context.session.rules)
-        outer = HANDLED.set(context)
+        outer, copies = HANDLED.set(context), threads.copies
         try:
-            result = decoded(route.call(context, context.request.params or {}))
+            try:
+                made = route.call(context, context.request.params or {})
+            finally:
+                threads.end_copy(copies)
+            result = decoded(made)
             if rounds.outcome is None:
                 dumps(result)
                 return Outcome({"result": result}, {}, {})
