@@ -375,6 +375,46 @@ def test_a_message_that_goes_another_way_while_its_stream_is_resumed_comes_once(
         assert sorted(heard(resumed)) == ["after", "once"]
 
 
+@pytest.mark.race
+def test_a_message_that_is_left_again_while_its_stream_is_resumed_here_is_sent(tmp_path, monkeypatch):
+    """Of its own letters a process hears nothing, so whoever resumes the stream has to find this one."""
+    with Site(tmp_path) as site:
+        first = site[0].get()
+        site.servers[0].log("error", "before")
+        first.next()
+        call(site[1], "state", 1)
+        table, resumed = site[0].endpoint.sessions, []
+        leave = table.post_to_stream_holder
+
+        def leave_again(session, message):
+            resumed.append(in_thread(site[0].get, last(first)))
+            if not session.lock._is_owned():
+                resumed[0].get()
+            leave(session, message)
+
+        monkeypatch.setattr(table, "post_to_stream_holder", leave_again)
+        first.lose_next = True
+        site.servers[1].log("error", "once")
+        eventually(lambda: resumed)
+        assert resumed[0].get().next()["params"]["data"] == "once"
+
+
+def test_a_stream_that_came_back_is_not_ended_by_the_news_that_it_was_taken_over_before(tmp_path, monkeypatch):
+    with Site(tmp_path) as site:
+        first = site[0].get()
+        site.servers[0].log("error", "a")
+        first.next()
+        monkeypatch.setattr(site[0].endpoint.sessions, "_read_letters", lambda: None)
+        stream, place = event_id(last(first))[1:]
+        second = site[1].get(last(first))
+        site.servers[1].log("error", "b")
+        second.next()
+        third = site[0].get(last(second))
+        copy(site, 0).told(["taken", stream, place + 1])
+        site.servers[0].log("error", "c")
+        assert third.next()["params"]["data"] == "c" and not third.finished
+
+
 # -- What is refused ---------------------------------------------------------------------------
 
 

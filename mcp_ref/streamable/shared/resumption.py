@@ -317,8 +317,12 @@ class ResumableSession(HttpSession):
             return bool(number // BLOCK == self._table.block)
         if kind == TAKEN:
             with self.lock:
-                return any(stream.number == number and stream.since <= subject[2] for stream in self._listening)
+                return bool(self._taken(*subject[1:]))
         return number in self._followed
+
+    def _taken(self, number: int, place: int) -> List[ReplyStream]:
+        """Return the stream of a GET that another process took over at that place, if it did not come back since."""
+        return [stream for stream in self._listening if stream.number == number and stream.since <= place]
 
     def told(self, subject: Sequence[Any]) -> None:
         """Process a letter about a stream."""
@@ -326,7 +330,7 @@ class ResumableSession(HttpSession):
             if subject[0] == FOLLOW:
                 self._be_followed(*subject[1:])
             elif subject[0] == TAKEN:
-                for stream in [stream for stream in self._listening if stream.number == subject[1]]:
+                for stream in self._taken(*subject[1:]):
                     self._lose(stream)
             else:
                 followed = self._followed.get(subject[1])

@@ -197,10 +197,14 @@ class ReplicaSession(ResumableSession):
             self._table.post_to_stream_holder(self, message)
         self._table.watch(self)
 
-    def deliver(self, message: bytes) -> bool:
-        """Send a message that another process has left. Returns False if there is no stream for it."""
+    def deliver(self, message: bytes) -> None:
+        """Send a message that another process has left, or leave it again.
+
+        Both with the lock held: a stream that is resumed meanwhile finds the message in the store, of whose own changes
+        a process is not told.
+        """
         with self.lock:
-            return any(self._send_on(stream, message) for stream in reversed(self._listening))
+            self._unrelated(message)
 
 
 class StoreTable(SessionTable):
@@ -505,8 +509,8 @@ class StoreTable(SessionTable):
 
     def _read_letters(self) -> None:
         for letter in self.store.news(self._since):
-            self._since = letter.number
             self._deliver(letter)
+            self._since = letter.number  # only now: a letter that the store could not hand over is read again
 
     def _deliver(self, letter: Letter) -> None:
         """Take a letter that is for this process, and process it."""
@@ -526,5 +530,5 @@ class StoreTable(SessionTable):
         elif subject != MESSAGE:
             session.connection.work(session.connection.receive(
                 parse(content, False, self._limits, session.connection.forgive), content))
-        elif not session.deliver(content):
-            self.post_to_stream_holder(session, content)
+        else:
+            session.deliver(content)
