@@ -928,14 +928,17 @@ def test_a_timeout_frees_the_thread_and_the_connection_of_its_request(server: Sc
         client.ping()
 
 
+@pytest.mark.parametrize("goes_on", [False, True], ids=["silent", "without a pause"])
 def test_a_stream_that_goes_on_after_its_answer_is_let_go(
-        server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+        goes_on: bool, server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp_ref.streamable.client.streamable._LINGER", 0.05)
 
     def answer(request: Request) -> None:
         request.begin_events()
         request.event(request.result(said("answer")), id="1")
         request.event(log("after all"))
+        while goes_on:
+            request.send(chunk(b": go on\n\n"))  # raises once the client has left
         request.wait_gone()
 
     server.on["tools/call"] = answer

@@ -278,17 +278,19 @@ class StreamableHttp(HttpChannel):
     def _events(self, reply: Reply, trail: Trail, post: Optional[Post]) -> Optional[AnswerLost]:
         """Read one connection to its end. Returns None if the answer to ``post`` was there, else why it was not."""
         parser = SseParser(self.limits.max_message_bytes)
-        answered = False
-        while True:
+        linger: Optional[Deadline] = None  # once the answer was there; a server that goes on is left all the same
+        while linger is None or not linger.expired():
             try:
                 piece = reply.piece()
                 events = parser.feed(piece)
             except AnswerLost as error:
-                return None if answered else error
+                return None if linger is not None else error
             except ValueError as error:
                 raise TransportError("%s: %s" % (self._shown, error)) from None
+            if not piece and linger is None:
+                return AnswerLost("the stream of %s ended before the answer" % self._shown)
             if not piece:
-                return None if answered else AnswerLost("the stream of %s ended before the answer" % self._shown)
+                return None
             trail.follow(parser)
             for event in events:
                 trail.tries = 0
@@ -296,9 +298,10 @@ class StreamableHttp(HttpChannel):
                     continue  # one without data only names the place
                 trail.heard = True
                 self._inbox.put(event.data)
-                if post is not None and not answered and is_answer(event.data, self.limits):
-                    answered = True
+                if post is not None and linger is None and is_answer(event.data, self.limits):
+                    linger = Deadline(_LINGER)
                     reply.link.sock.settimeout(_LINGER)
+        return None
 
     def _resume(self, trail: Trail, cancel_scope: CancelScope, lost: AnswerLost) -> Reply:
         """Ask for the rest of a stream until the server gives it. Raises `AnswerLost` if it will not, `Abandoned`.
