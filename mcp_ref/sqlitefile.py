@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional, Tuple
 
 if TYPE_CHECKING:
     import sqlite3
@@ -31,7 +31,8 @@ class _Opened:
 
 
 class SqliteFile:
-    """The file at ``path``; a subclass says what is in it, by `_prepare`. Each process has a connection of its own.
+    """The file at ``path``; a subclass says what is in it, by `_prepare`. Each process has two connections of its own,
+    because a writer that waits for another process would keep its readers waiting.
 
     ``instead`` ends the text of the ImportError where Python was built without `sqlite3`; ``kind``: what the file is.
     """
@@ -41,28 +42,31 @@ class SqliteFile:
 
     def __init__(self, path: "str") -> None:
         self.path = path
-        self._opened: Dict[int, _Opened] = {}
+        self._opened: Dict[Tuple[int, bool], _Opened] = {}
+        """What is opened, by the id of the process and whether it writes there."""
         database = self._open()
         database.close()  # whoever makes the store may fork before it uses it
 
     def close(self) -> None:
         """Close what this process has open; the next use opens it again."""
-        opened = self._opened.get(os.getpid())
-        if opened is not None:
-            with opened.lock:
-                database, opened.database = opened.database, None
-                if database is not None:
-                    database.close()
+        for writes in (False, True):
+            opened = self._opened.get((os.getpid(), writes))
+            if opened is not None:
+                with opened.lock:
+                    database, opened.database = opened.database, None
+                    if database is not None:
+                        database.close()
 
     def _prepare(self, database: "sqlite3.Connection") -> None:
         """Set up the connection, and the tables where the file is new."""
         raise NotImplementedError
 
     @contextmanager
-    def _reading(self) -> "Iterator[sqlite3.Connection]":
-        opened = self._opened.get(os.getpid())
+    def _reading(self, writes: bool = False) -> "Iterator[sqlite3.Connection]":
+        key = os.getpid(), writes
+        opened = self._opened.get(key)
         if opened is None:  # what the parent of this process has opened stays in the dict, so that nothing closes it
-            opened = self._opened.setdefault(os.getpid(), _Opened())
+            opened = self._opened.setdefault(key, _Opened())
         with opened.lock:
             if opened.database is None:
                 opened.database = self._open()
@@ -70,7 +74,7 @@ class SqliteFile:
 
     @contextmanager
     def _writing(self) -> "Iterator[sqlite3.Connection]":
-        with self._reading() as database, transaction(database):
+        with self._reading(True) as database, transaction(database):
             yield database
 
     def _open(self) -> "sqlite3.Connection":
@@ -122,8 +126,10 @@ def boot() -> str:
 def _make(path: str) -> None:
     """Make the file for its owner alone, or check that it, the files beside it and its folder are safe."""
     _check_folder(os.path.dirname(path))
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-    os.close(os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600))
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
+    except FileExistsError:
+        pass  # and it is not opened: closing it would release the locks that SQLite has on it in this process [POSIX]
     for end in _BESIDE:
         try:
             found = os.lstat(path + end)

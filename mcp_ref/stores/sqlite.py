@@ -13,7 +13,7 @@ could put their own files there. Session ids are in it only as digests. The file
 on a network file system, where the locks and the shared memory of SQLite do not work.
 
 Every write is a ``BEGIN IMMEDIATE``: a transaction that begins by reading and then writes fails with "database is
-locked" whenever another process was quicker, in spite of any timeout. Each process opens its own connection, also after
+locked" whenever another process was quicker, in spite of any timeout. Each process opens its own connections, also after
 a fork: an inherited one is never touched, for even closing it would release the locks of the other process.
 
 Each value of a record is a row, with the version at which it changed. A removed value stays for a while as a row

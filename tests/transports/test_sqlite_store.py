@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -13,6 +14,8 @@ from mcp_ref.stores.sqlite import SqliteStore
 from mcp_ref.stores.store import (
     FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Room, StoredEvent, StoredRecord,
 )
+from tests.support.patience import WAIT
+from tests.support.sides import Gate, in_thread
 
 BUSY = """
 import sys
@@ -270,17 +273,47 @@ def test_processes_that_write_at_once_lose_nothing(path, store):
     assert store.count_sessions() == 100, "more than the cap"
 
 
+def test_a_second_store_in_this_process_leaves_the_locks_of_the_first(path, store):
+    """The system releases them when any descriptor of the file is closed; then another process takes itself for the
+    last one, and removes what this one reads."""
+    store.create_session("a", {"x": 1}, 9, 1000)
+    SqliteStore(path).close()
+    program = "from mcp_ref.stores.sqlite import SqliteStore; SqliteStore(%r).update_session('a', {'x': 2})"
+    subprocess.run([sys.executable, "-c", program % str(path)], check=True, cwd=os.getcwd(), timeout=WAIT)
+    assert os.path.exists(str(path) + "-wal") and store.read_session("a", 1000).values == {"x": 2}
+
+
+def test_a_writer_that_waits_for_another_process_keeps_no_reader_waiting(store, monkeypatch):
+    store.create_session("a", {"x": 1}, 9, 1000)
+    assert store.count_sessions() == 1
+    begin = sqlitefile.transaction
+
+    @contextmanager
+    def waiting(*arguments):
+        gate.hold()
+        with begin(*arguments):
+            yield
+
+    with Gate() as gate:
+        monkeypatch.setattr(sqlitefile, "transaction", waiting)
+        writer = in_thread(store.update_session, "a", {"x": 2})
+        gate.entered()
+        assert in_thread(store.read_session, "a", 1000).get().values == {"x": 1}
+        gate.open()
+        assert writer.get() == 2 and store.read_session("a", 1000).values == {"x": 2}
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_fork_opens_a_connection_of_its_own(store):
     store.create_session("a", {}, 9, 1000)
     seen = store.version()
-    mine = store._opened[os.getpid()].database
+    mine = store._opened[os.getpid(), True].database
     child = os.fork()
     if not child:
         code = 1
         try:
             assert store.update_session("a", {"child": True})
-            assert store._opened[os.getpid()].database is not mine
+            assert store._opened[os.getpid(), True].database is not mine
             code = 0
         finally:
             os._exit(code)
@@ -483,7 +516,7 @@ def test_this_system_tells_which_start_it_is():
 
 def test_a_link_and_a_missing_folder_are_refused(path):
     path.symlink_to(path.parent / "elsewhere")
-    with pytest.raises(OSError):
+    with pytest.raises(ValueError, match="must be a file, and no link"):
         SqliteStore(path)
     with pytest.raises(OSError):
         SqliteStore(path.parent / "missing" / "sessions.db")
