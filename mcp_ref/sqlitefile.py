@@ -43,7 +43,7 @@ class SqliteFile:
     def __init__(self, path: "str") -> None:
         self.path = path
         self._opened: Dict[Tuple[int, bool], _Opened] = {}
-        """What is opened, by the id of the process and whether it writes there."""
+        """The connections, by the id of the process and whether it writes there."""
         database = self._open()
         database.close()  # whoever makes the store may fork before it uses it
 

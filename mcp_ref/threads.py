@@ -81,7 +81,8 @@ _started = False
 """True once a thread could be started. Later failures mean that the system has none left."""
 
 copies = 0
-"""The number of forks between the process that has loaded this module and this one."""
+"""The number of forks between the process that has loaded this module and this one. Where it is another one after a
+handler than before, the handler has forked and come back in the copy, too: `end_copy`."""
 
 
 def _count_copy() -> None:
@@ -93,14 +94,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_copy)
 
 
-def end_copy(before: int) -> None:
-    """End this process if it is a copy that was forked since ``copies`` was ``before``.
-
-    For a thread whose handler has returned: the handler may have forked, and the copy returns, too. It has no request
-    to answer, for the original answers it, and of the threads and locks of the original only this one.
-    """
-    if copies != before:
-        os._exit(0)
+def end_copy() -> None:
+    """End this process, a copy that was forked in a handler: the original answers the request, and of the threads of
+    the original this one alone is here."""
+    os._exit(0)
 
 
 def available() -> bool:
@@ -404,7 +401,8 @@ class WorkerPool:
                 continue
             before = copies
             self._run(job)
-            end_copy(before)
+            if copies != before:
+                end_copy()
             del job  # it holds a request, its body, the answers of a batch
             self._finished += 1
 

@@ -65,7 +65,8 @@ class Call(Job):
             try:
                 result = route.call(context, request.params or {})
             finally:
-                threads.end_copy(copies)
+                if threads.copies != copies:
+                    threads.end_copy()
             if route.deferred:
                 return
             answer: Message = Result(request.id, result)
@@ -248,10 +249,12 @@ class Lane(Job, Generic[Item]):
             try:
                 self._run(item)
             except BaseException:  # Ctrl-C on the main thread; the rest is for later
-                threads.end_copy(copies)
+                if threads.copies != copies:
+                    threads.end_copy()
                 self._again(self)
                 raise
-            threads.end_copy(copies)
+            if threads.copies != copies:
+                threads.end_copy()
 
     def abandon(self, error: McpError) -> None:
         self._again(self)

@@ -97,7 +97,7 @@ class Pending:
         self._queue: "Optional[SimpleQueue[Union[Outcome, Progress]]]" = SimpleQueue() if settle is None else None
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:
-        """Hand over progress or the outcome; called by whoever has taken the request out of the table, once."""
+        """Hand over progress or the outcome; called once, by the thread that took the request out of the table."""
         if isinstance(item, (Result, Error)):
             self.message = None  # a future may be kept for long after its answer; a failure is still to be withdrawn
         if self.settle is not None:

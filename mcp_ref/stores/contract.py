@@ -25,7 +25,7 @@ SERVED: Sequence[Values] = (
     {"phase": "operating"}, {"log_level": 4}, {"subscribed config://app": True}, {"subscribed config://app": None},
     {"told": {"notifications/roots/list_changed": 1}},
 )
-"""What a server has stored of a session of an anonymous client: at its beginning, and then each change."""
+"""The values that a server has stored of a session of an anonymous client: at its beginning, and then each change."""
 
 
 def check(make: Callable[[], TaskStore]) -> None:
@@ -192,7 +192,7 @@ def _sessions(one: Store, two: Store) -> None:
 
 
 def _served(one: Store, two: Store) -> None:
-    """What a server stores is what every other process reads."""
+    """Every process reads what a server stores."""
     one.create_session("a", SERVED[0], 9, 100.0)
     known: Dict[str, Any] = dict(SERVED[0])
     for version, changes in enumerate(SERVED[1:], 2):

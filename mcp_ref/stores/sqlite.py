@@ -13,8 +13,8 @@ could put their own files there. Session ids are in it only as digests. The file
 on a network file system, where the locks and the shared memory of SQLite do not work.
 
 Every write is a ``BEGIN IMMEDIATE``: a transaction that begins by reading and then writes fails with "database is
-locked" whenever another process was quicker, in spite of any timeout. Each process opens its own connections, also after
-a fork: an inherited one is never touched, for even closing it would release the locks of the other process.
+locked" whenever another process was quicker, in spite of any timeout. Each process opens its own connections, also
+after a fork: an inherited one is never touched, for even closing it would release the locks of the other process.
 
 Each value of a record is a row, with the version at which it changed. A removed value stays for a while as a row
 without a value, so that other processes learn of it. When _MOST_GONE such rows exist they are deleted, and a process
@@ -259,7 +259,8 @@ class SqliteStore(SqliteFile, Store):
         """Implement `Store.news`."""
         with self._reading() as database:
             last = database.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'letters'").fetchone()[0] or 0
-            rows = database.execute(_LETTERS + "number > ? ORDER BY number", (since if since <= last else 0,)).fetchall()
+            since = since if since <= last else 0
+            rows = database.execute(_LETTERS + "number > ? ORDER BY number", (since,)).fetchall()
         return [Letter(*row) for row in rows]
 
     def waiting(self, id: str) -> List[Letter]:

@@ -105,7 +105,10 @@ class Store(TaskStore):
     # Sessions
 
     def create_session(self, id: str, values: Values, most: int, idle: float) -> bool:
-        """Enter a session; a value of None is left out. Returns False if there are ``most`` that were used within the last ``idle`` seconds."""
+        """Enter a session; a value of None is left out.
+
+        Returns False if there are ``most`` that were used within the last ``idle`` seconds.
+        """
         raise NotImplementedError
 
     @spelt

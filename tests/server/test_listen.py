@@ -110,7 +110,8 @@ def test_a_connection_ends_at_bytes_of_another_protocol(tcp, pieces, caplog):
 
 
 @pytest.mark.parametrize("pieces, answers", [
-    ((CALL,), 1), ((b"\r\n \t" + CALL,), 1), ((CALL, b"no JSON\n", CALL), 3), ((b"{half\n", CALL), 2), ((b"[]\n", CALL), 2),
+    ((CALL,), 1), ((b"\r\n \t" + CALL,), 1), ((CALL, b"no JSON\n", CALL), 3), ((b"{half\n", CALL), 2),
+    ((b"[]\n", CALL), 2),
     ((b"{" + 2000 * b"x" + b"\n", CALL), 2), ((CALL, b'"Host: x"\n', CALL), 3),
 ], ids=range(7))
 def test_a_peer_that_speaks_json_is_forgiven(tcp, pieces, answers):

@@ -73,7 +73,7 @@ class TaskCalls:
         a call that was answered at once.
         """
         if not isinstance(id, str):
-            raise TypeError("the id of a task is a str, not %.80r: a call that was answered at once has no task" % (id,))
+            raise TypeError("a task's id is a str, not %.80r: a call that was answered at once has no task" % (id,))
         manual = _is_manual(rounds)
         if self.revision.stateless:
             from .stateless import StatelessTask

@@ -241,7 +241,8 @@ class TaskRun:
             try:
                 made = route.call(context, context.request.params or {})
             finally:
-                threads.end_copy(copies)
+                if threads.copies != copies:
+                    threads.end_copy()
             result = decoded(made)
             if rounds.outcome is None:
                 dumps(result)
