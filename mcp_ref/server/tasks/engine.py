@@ -524,7 +524,7 @@ class Tasks:
 
     def _fail_lost(self, id: str) -> None:
         """Fail a task whose process has not renewed its lease: it has died, or stood still."""
-        changed = self.store.change(id, self._lost)
+        changed = self._change(id, self._lost)  # a record that cannot be read keeps no other from being failed
         if changed is not None:
             _log("lost", changed)
             self._told(changed)

@@ -13,6 +13,7 @@ from mcp_ref.protocol import envelope
 from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, SqliteStore, Tasks
 from mcp_ref.server.tasks import engine, extension
+from mcp_ref.stores.tasks import TaskRecord, TaskRoom
 from tests.support.by_hand import accept
 from tests.support.patience import WAIT
 from tests.support.sides import eventually
@@ -111,6 +112,20 @@ def test_a_task_is_not_looked_at_any_more_once_nobody_listens(two, monkeypatch):
         there.listeners.end()
         eventually(lambda: not there.tasks.extension.watched())
         eventually(lambda: not there.tasks._watching)
+
+
+def test_a_record_that_cannot_be_read_keeps_no_other_task_from_its_end(tmp_path):
+    store = SqliteStore(tmp_path / "tasks.db")
+    for id in ("odd", "lost"):
+        record = TaskRecord(id, "", {"revision": "2025-11-25"}, None, 1.0, 1.0)
+        record.until = 1e-9
+        store.create(record, TaskRoom(9, 9, 1 << 20))
+    with store._writing() as database:
+        database.execute("UPDATE tasks SET record = '[1]' WHERE id = 'odd'")
+    server = served(tasks=Tasks(store))
+    server.tasks._look()
+    assert store.read("lost").status == "failed"
+    store.close()
 
 
 def test_a_process_that_stood_still_has_lost_its_task(two, monkeypatch):
