@@ -1,8 +1,9 @@
 """The reply to one HTTP request, read as it arrives.
 
-`Reply` is `http.client.HTTPResponse`, which takes a body apart (chunks, lengths), with three changes: the head is
+`Reply` is `http.client.HTTPResponse`, which takes a body apart (chunks, lengths), with four changes: the head is
 read without the parser for mail, which takes longer than all the rest together; a body that is cut off is an error
-and never looks like its end; and the whole body has a limit.
+and never looks like its end; the whole body has a limit; and a body in gzip or deflate, which some servers send though
+nobody asks for it, is read as what it was before.
 """
 
 import socket
@@ -39,6 +40,11 @@ class Reply(HTTPResponse):
     cut: Optional[str] = None
     """The reason why the body ended too early; None if it did not, "" if we have not waited for more."""
 
+    _inflater: Any = None
+    """The decompressor of a body in gzip or deflate."""
+    _packed = False
+    """True if some of it has come."""
+
     def __init__(self, sock: socket.socket, method: str) -> None:
         super().__init__(sock, method=method)
 
@@ -59,6 +65,10 @@ class Reply(HTTPResponse):
         if coding is not None and coding.strip().lower() != "chunked":
             raise HTTPException("Transfer-Encoding %.80r is not known" % coding)
         self.chunked = coding is not None
+        if (headers.lower("content-encoding") or "").strip().lower() in ("gzip", "x-gzip", "deflate"):
+            import zlib  # late: hardly any server does that
+
+            self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 32)  # which tells the two apart
         self.chunk_left = None
         # The bytes of the body; None: not known beforehand [RFC 9112 §6.3].
         self.length: Optional[int] = None
@@ -99,14 +109,40 @@ class Reply(HTTPResponse):
     def piece(self) -> bytes:
         """Wait for a piece of the body and return it; b"" at the end. Raises `AnswerLost` if the body was cut off."""
         try:
-            data = self.read1(_PIECE)
-            if not data and self.length:
-                raise IncompleteRead(b"", self.length)
+            data = self._piece() if self._inflater is None else self._inflated()
         except BROKEN as error:
             raise self._broken(error) from error
         if self.seen is not None:
             self.seen.data(data)
         return data
+
+    def _piece(self) -> bytes:
+        data = self.read1(_PIECE)
+        if not data and self.length:
+            raise IncompleteRead(b"", self.length)
+        return data
+
+    def _inflated(self) -> bytes:
+        """Return a piece of the body before it was compressed: at most so much at once, for it may be huge."""
+        import zlib
+
+        inflater = self._inflater
+        while not inflater.eof:
+            packed = inflater.unconsumed_tail or self._piece()
+            if not packed and not self._packed:
+                return b""  # no body at all
+            if not packed:
+                raise IncompleteRead(b"")
+            self._packed = True
+            try:
+                plain: bytes = inflater.decompress(packed, _PIECE)
+            except zlib.error as error:
+                raise ValueError("not what Content-Encoding says: %s" % error) from None
+            if plain:
+                return plain
+        if inflater.unused_data or self._piece():
+            raise ValueError("something follows the end of the compressed body")
+        return b""
 
     def whole(self, limit: int) -> bytes:
         """Return all of the body. Raises `AnswerLost`, and `TransportError` if it has more than ``limit`` bytes."""
@@ -115,7 +151,7 @@ class Reply(HTTPResponse):
         whole = BytesIO()  # pieces may be of two bytes, which take 43 in a list
         size = self.length or 0
         while size <= limit:
-            if self.length is not None:
+            if self.length is not None and self._inflater is None:
                 try:
                     data = self.read()
                 except BROKEN as error:
