@@ -1,4 +1,4 @@
-"""Replies in gzip and deflate, which some servers send unasked: read as what they were before, within the same bounds."""
+"""Replies in gzip and deflate, which some servers send unasked: read as what they were, within the same bounds."""
 import gzip
 import json
 import threading
