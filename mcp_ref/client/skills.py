@@ -63,6 +63,9 @@ class LoadedSkill:
     """A skill that is acted on: its entry, its ``SKILL.md``, and its other files, as they are asked for."""
 
     def __init__(self, client: "Owner", entry: Skill) -> None:
+        wrong = rules.entry_fault(entry)
+        if wrong is not None:
+            raise UnverifiedSkill(entry.uri, wrong)
         self.entry = entry
         """The entry by which all files are verified."""
         self._client = client
@@ -164,11 +167,7 @@ def get_skill(client: "Owner", uri: str) -> Skill:
 
 def load_skill(client: "Owner", skill: Union[str, Skill]) -> LoadedSkill:
     """Return a skill that is ready to be acted on; see `Client.load_skill`."""
-    entry = get_skill(client, skill) if isinstance(skill, str) else skill
-    wrong = rules.entry_fault(entry)
-    if wrong is not None:
-        raise UnverifiedSkill(entry.uri, wrong)
-    return LoadedSkill(client, entry)
+    return LoadedSkill(client, get_skill(client, skill) if isinstance(skill, str) else skill)
 
 
 def read_directory(client: "Owner", uri: str) -> "List[Resource]":

@@ -61,7 +61,8 @@ class Host(Servers):
 
     ``name`` and ``version`` introduce it to each server. ``policy``: see `Policy`; without one no tool is called and no
     model used. ``roots``: those of each server that is connected without roots of its own. ``audit``: an `Audit`, or a
-    path, file or function to make one for.
+    path, file or function to make one for. ``skill_cache``: a folder in which the files of skills are kept as they are
+    read, each server's until it is disconnected; by default each read asks the server.
 
     What servers may ask, each declared to them only if it is given: ``sampling(request)`` asks the model, see
     `mcp_ref.host.questions`, with ``models`` (`ModelCard`) to choose from by the server's preferences,
@@ -282,7 +283,7 @@ class Host(Servers):
 
         Raises `Denied`, and then no file was read; LookupError for no server; and as `Client.load_skill`.
         """
-        from .skills import HostLoadedSkill, HostSkill
+        from .skills import HostLoadedSkill, HostSkill, SkillCache
 
         if not isinstance(uri, str):
             raise TypeError("load_skill takes the server's name and the URI of a skill, host.load_skill(skill.server, "
@@ -296,9 +297,10 @@ class Host(Servers):
             entry.note(decision)
             if isinstance(decision, Deny):
                 raise Denied("loading %s" % uri, server, decision.reason)
-            loaded = member.client.load_skill(skill.entry)
+            cache = None if self._skill_cache is None else SkillCache(self._skill_cache, server)
+            loaded = HostLoadedSkill(member.client, skill, cache)
             member.approved["skill " + uri] = skill.definition
-            return HostLoadedSkill(skill, loaded)
+            return loaded
 
     # Links that an error requires
 

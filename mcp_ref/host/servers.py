@@ -1,5 +1,6 @@
 """The servers of a host: connecting, losing, restarting and closing them, each under a name of the host's own."""
 
+import os
 import threading
 from functools import partial
 from typing import (
@@ -31,7 +32,6 @@ from .policy import ElicitationRequest, Policy, SamplingRequest
 from .questions import HostCallbacks
 
 if TYPE_CHECKING:
-    import os
     import ssl
 
     from ..client.elicitation import UrlRequest
@@ -74,6 +74,7 @@ class Servers:
         on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
         roots: Union[None, Roots, Place, Iterable[Place]] = None,
         audit: Union[None, Audit, AuditTarget] = None,
+        skill_cache: "Union[str, os.PathLike[str], None]" = None,
         on_lost: Optional[Callable[[str, str], Any]] = None,
         on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
         on_update: Optional[Callable[[str, str], Any]] = None,
@@ -90,6 +91,7 @@ class Servers:
     ) -> None:
         self.limits = limits
         self.audit = audit if audit is None or isinstance(audit, Audit) else Audit(audit)
+        self._skill_cache = None if skill_cache is None else os.path.abspath(skill_cache)
         self.counters = Counters()
         self.failed: Dict[str, McpError] = {}
         """Server -> why it could not be reached, the last time that was tried."""
@@ -146,6 +148,7 @@ class Servers:
         on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
         roots: Union[None, Roots, Place, Iterable[Place]] = None,
         audit: Union[None, Audit, AuditTarget] = None,
+        skill_cache: "Union[str, os.PathLike[str], None]" = None,
         on_lost: Optional[Callable[[str, str], Any]] = None,
         on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
         on_update: Optional[Callable[[str, str], Any]] = None,
@@ -335,9 +338,14 @@ class Servers:
     # Ending
 
     def disconnect(self, name: str) -> None:
-        """End this server's connection, and its process if it has one; the name is free again. Raises LookupError."""
+        """End this server's connection, and its process if it has one, and remove its files from the skill cache; the
+        name is free again. Raises LookupError."""
         self._find(name)
         self._forget(name)
+        if self._skill_cache is not None:
+            from .skills import SkillCache
+
+            SkillCache(self._skill_cache, name).remove()
 
     def _forget(self, name: str) -> None:
         with self._lock:

@@ -6,19 +6,29 @@ have the same URI, and that is two skills
 `SkillLoad` to the policy, and without a function for it nothing is loaded. An approval that is remembered is for the
 set of files that the entry lists, with their digests: after any change of them the user is asked again
 [2026-07-28 extensions/skills/skills §Security Considerations] MUST. A skill whose files are generated has no such
-set, so an approval of
-it is for one time.
+set, so an approval of it is for one time.
 
-A file of a skill is read from the server of the skill, never from another one. What a skill asks for in its front
+A file of a skill is read from the server of the skill, never from another one; with ``Host(skill_cache=folder)`` it is
+also kept on disk, until the server is disconnected: `SkillCache`. What a skill asks for in its front
 matter, ``allowed-tools`` above all, gives it nothing: each call of a tool is put to the policy as any other.
 """
 
-from typing import List
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from typing import TYPE_CHECKING, List, Optional
 
 from ..client.skills import LoadedSkill
-from ..messages.extensions.skills import DYNAMIC, Skill
+from ..diagnostics.packagelog import get_logger
+from ..messages.extensions.skills import DYNAMIC, Skill, SkillResource
+from ..protocol.skills import digest_of
 from ..records import Record, dataclass
 from .audit import digest
+
+if TYPE_CHECKING:
+    from ..client import Client
 
 
 @dataclass(eq=False, repr=False)
@@ -54,27 +64,73 @@ class HostSkill(Record):
         return digest([self.entry.uri, self.entry.frontmatter, files])
 
 
-class HostLoadedSkill:
-    """A skill that the policy has allowed, and that is acted on. ``skill``: its `HostSkill`."""
+class SkillCache:
+    """The verified files of one server's skills that a host keeps on disk, below ``folder``.
 
-    def __init__(self, skill: HostSkill, loaded: LoadedSkill) -> None:
+    They are in ``server-NAME``, by the host's name of the server, each in a file named by the SHA-256 of its URI
+    [2026-07-28 extensions/skills/skills §Skill URIs] MUST. No file is called ``SKILL.md``, so what looks for skills in
+    folders finds none here [2026-07-28 extensions/skills/skills §Security Considerations] MUST.
+    """
+
+    def __init__(self, folder: str, server: str) -> None:
+        self.folder = os.path.join(folder, "server-" + server)
+
+    def path_of(self, uri: str) -> str:
+        """Return the path at which the file of this URI is kept."""
+        return os.path.join(self.folder, hashlib.sha256(uri.encode("utf-8", "surrogatepass")).hexdigest())
+
+    def read(self, file: SkillResource) -> Optional[bytes]:
+        """Return a file, if it is here with the size and the digest of its entry. The digest is computed each time,
+        since others may have written to the disk [2026-07-28 extensions/skills/skills §Security Considerations] MUST.
+        """
+        try:
+            with open(self.path_of(file.uri), "rb") as kept:
+                data = kept.read(file.size + 1)
+        except OSError:
+            return None
+        return data if len(data) == file.size and digest_of(data) == file.digest else None
+
+    def write(self, uri: str, data: bytes) -> None:
+        """Keep a file that was verified, in place of an earlier one. A disk that does not take it is logged."""
+        made = None
+        try:
+            os.makedirs(self.folder, 0o700, exist_ok=True)
+            number, made = tempfile.mkstemp(dir=self.folder)
+            with open(number, "wb") as fresh:
+                fresh.write(data)
+            os.replace(made, self.path_of(uri))
+        except OSError as error:
+            if made is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(made)
+            get_logger(__name__).warning("%s is not kept in the skill cache: %s", uri, error)
+
+    def remove(self) -> None:
+        """Remove all files of this server [2026-07-28 extensions/skills/skills §Security Considerations] SHOULD."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class HostLoadedSkill(LoadedSkill):
+    """A skill that the policy has allowed, and that is acted on. ``skill``: its `HostSkill`. ``cache``: where its files
+    are kept as they are read; a skill whose files are generated has none there
+    [2026-07-28 extensions/skills/skills §Lazy Retrieval] SHOULD."""
+
+    def __init__(self, client: "Client", skill: HostSkill, cache: Optional[SkillCache] = None) -> None:
         self.skill = skill
-        self._loaded = loaded
-
-    @property
-    def text(self) -> str:
-        """The ``SKILL.md`` as it is; a model should get `for_model`."""
-        return self._loaded.text
-
-    @property
-    def files(self) -> List[str]:
-        """The URIs of its files."""
-        return self._loaded.files
+        self._cache = cache
+        super().__init__(client, skill.entry)
 
     def read(self, path: str) -> bytes:
-        """Return another file of it, from its own server; as `LoadedSkill.read`
+        """Return a file, from its own server or from the cache; as `LoadedSkill.read`
         [2026-07-28 extensions/skills/skills §Security Considerations] MUST."""
-        return self._loaded.read(path)
+        file = self._files.get(self.uri_of(path))
+        if file is None or self._cache is None:
+            return super().read(path)
+        data = self._cache.read(file)
+        if data is None:
+            data = super().read(path)
+            self._cache.write(file.uri, data)
+        return data
 
     def for_model(self) -> str:
         """Return the ``SKILL.md`` with a line above it that says where it comes from

@@ -1,12 +1,17 @@
 """Skills of a host: whose they are, what the user is asked, and that an approval is for one content."""
+from functools import partial
+
 import pytest
 
 from mcp_ref import Host, Server
 from mcp_ref.client import UnverifiedSkill
 from mcp_ref.host import AskOnce, Denied, Policy, SkillLoad, approval_key
+from mcp_ref.host.skills import HostSkill
+from mcp_ref.messages.extensions.skills import Skill, SkillResource
 from tests.support.skill_folders import make_folder, skill, write
 
 URI = "skill://pdf/SKILL.md"
+FORMS = "skill://pdf/references/FORMS.md"
 
 
 def served(path):
@@ -97,6 +102,8 @@ def test_an_approval_of_generated_files_is_for_one_time(host, asked, monkeypatch
     for _ in range(2):
         assert host.load_skill("one", URI).text
     assert len(asked) == 2 and asked[0].skill.definition == ""
+    generated = [HostSkill("one", Skill(uri, {"name": "pdf"}, "dynamic")) for uri in (URI, "skill://x/pdf/SKILL.md")]
+    assert len({approval_key(SkillLoad(each, False)) for each in generated}) == 2
 
 
 def test_nothing_is_read_that_the_policy_did_not_allow(host, asked, folder):
@@ -136,6 +143,113 @@ def test_a_skill_that_asks_for_tools_gets_none(host, folder):
     with pytest.raises(Denied):
         host.call_tool("three__remove")
     assert called == []
+
+
+@pytest.mark.spec("skills.identity-is-server-and-uri", "skills.approval-bound-to-resources")
+@pytest.mark.parametrize("server, change", [
+    ("two", {}), ("one", {"uri": "skill://other/pdf/SKILL.md"}), ("one", {"frontmatter": {"name": "pdf"}}),
+    ("one", {"resources": []}), ("one", {"resources": [SkillResource(URI, "sha256:" + "1" * 64, 1)]}),
+    ("one", {"resources": [SkillResource("skill://other/pdf/SKILL.md", "sha256:" + "0" * 64, 1)]}),
+], ids=["server", "uri", "front matter", "fewer files", "digest", "URI of a file"])
+def test_an_approval_is_for_one_server_uri_and_content(server, change):
+    """[2026-07-28 extensions/skills/skills §Skill URIs]"""
+    entry = dict(uri=URI, frontmatter={"name": "pdf", "description": "x"},
+                 resources=[SkillResource(URI, "sha256:" + "0" * 64, 1)])
+    one, other = HostSkill("one", Skill(**entry)), HostSkill(server, Skill(**dict(entry, **change)))
+    assert (one.definition == other.definition) is (change == {})
+    once = AskOnce(lambda question: asked.append(question.skill) or True)
+    asked = []
+    for each in (one, other, one, other):
+        once(SkillLoad(each, False))
+    assert asked == [one, other] and approval_key(SkillLoad(one, False)) != approval_key(SkillLoad(other, False))
+
+
+@pytest.fixture
+def kept(folder, tmp_path):
+    """A host with a cache on disk: the host, the folder of the cache, and the URIs that its servers were asked for."""
+    write(tmp_path, "more/pdf/SKILL.md", skill("pdf", "Another one."))
+    with Host(policy=Policy(skill_load=lambda question: True), skill_cache=tmp_path / "cache") as host:
+        asked = []
+        for name, place in (("one", folder), ("two", tmp_path / "more")):
+            client = host.connect(name, served(place))
+            client.read_resource = partial(
+                lambda name, read, uri, *more: asked.append((name, uri)) or read(uri, *more), name,
+                client.read_resource)
+        yield host, tmp_path / "cache", asked
+
+
+def files_below(place):
+    return sorted(path for path in place.rglob("*") if path.is_file())
+
+
+@pytest.mark.spec("skills.cache-verified-content", "skills.path-encodes-server", "skills.identity-is-server-and-uri")
+def test_files_are_kept_on_disk_as_they_are_read_each_below_its_server(kept):
+    """[2026-07-28 extensions/skills/skills §Skill URIs], [2026-07-28 extensions/skills/skills §Lazy Retrieval]"""
+    host, cache, asked = kept
+    texts = {name: host.load_skill(name, URI).text for name in ("one", "two")}
+    assert [path.parent.name for path in files_below(cache)] == ["server-one", "server-two"]
+    assert {path.parent.name[7:]: path.read_bytes().decode("utf-8") for path in files_below(cache)} == texts
+    assert texts["one"] != texts["two"]
+    content = host.load_skill("one", URI).read("references/FORMS.md")
+    assert asked == [("one", URI), ("two", URI), ("one", FORMS)] and len(files_below(cache)) == 3
+    assert not [path for path in files_below(cache) if path.name.lower() == "skill.md"]
+    again = host.load_skill("one", URI)
+    assert again.read("references/FORMS.md") == content and len(asked) == 3
+    with pytest.raises(UnverifiedSkill):
+        again.read("references/none.md")
+
+
+@pytest.mark.spec("skills.disk-cache-verified")
+@pytest.mark.parametrize("spoil", [
+    lambda file: file.write_bytes(b"x" * file.stat().st_size), lambda file: file.write_bytes(file.read_bytes() + b"x"),
+    lambda file: file.write_bytes(file.read_bytes()[:-1]), lambda file: file.unlink(),
+    lambda file: (file.unlink(), file.mkdir()),
+], ids=["same size", "longer", "shorter", "gone", "a folder"])
+def test_a_kept_file_is_verified_each_time_and_read_again_if_it_differs(kept, spoil):
+    """[2026-07-28 extensions/skills/skills §Security Considerations]"""
+    host, cache, asked = kept
+    loaded = host.load_skill("one", URI)
+    content = loaded.read("references/FORMS.md")
+    file, = [path for path in files_below(cache) if path.read_bytes() == content]
+    spoil(file)
+    del asked[:]
+    for _ in range(2):
+        assert loaded.read("references/FORMS.md") == content
+    assert set(asked) == {("one", FORMS)} and len(asked) == (2 if file.is_dir() else 1)
+    assert not [path for path in file.parent.iterdir() if path.name.startswith("tmp")]
+
+
+def test_a_kept_file_of_an_earlier_entry_is_read_anew(kept, folder):
+    host, cache, asked = kept
+    before = host.load_skill("one", URI)
+    assert before.read("references/FORMS.md")
+    write(folder, "pdf/references/FORMS.md", "changed")
+    del asked[:]
+    assert host.load_skill("one", URI).read("references/FORMS.md") == b"changed"
+    assert asked == [("one", FORMS)]
+    with pytest.raises(UnverifiedSkill, match="FORMS.md"):  # neither the server nor the cache has it any more
+        before.read("references/FORMS.md")
+
+
+@pytest.mark.spec("skills.cache-removed-with-server")
+def test_what_is_kept_of_a_server_goes_with_it_and_no_other_does(kept):
+    """[2026-07-28 extensions/skills/skills §Security Considerations]"""
+    host, cache, asked = kept
+    for name in ("one", "two"):
+        host.load_skill(name, URI)
+    host.disconnect("one")
+    assert [path.parent.name for path in files_below(cache)] == ["server-two"]
+    host.close()
+    assert len(files_below(cache)) == 1
+
+
+def test_a_disk_that_takes_nothing_costs_a_record_and_no_file_is_lost(folder, tmp_path, caplog):
+    write(tmp_path, "cache", b"a file where the folder should be")
+    with Host(policy=Policy(skill_load=lambda question: True), skill_cache=str(tmp_path / "cache")) as host:
+        host.connect("one", served(folder))
+        assert host.load_skill("one", URI).text
+        host.disconnect("one")
+    assert "%s is not kept in the skill cache" % URI in caplog.text
 
 
 def test_forgetting_an_approval_asks_again(folder):
