@@ -64,17 +64,31 @@ def test_a_client_that_declares_nothing_gets_each_skill_with_all_its_files(peer)
     assert [each["uri"] for each in inner["resources"]] == [inner["uri"]]
 
 
-@pytest.mark.spec("skills.get-implemented", "skills.get-result-type-complete", "skills.get-cache-hints",
+@pytest.mark.spec("skills.get-implemented", "skills.get-result-type-complete",
                   "skills.get-unknown-skill-error", "skills.informative-errors")
 def test_one_entry_is_that_of_the_list_and_an_unknown_one_is_an_error(peer):
     wanted = listed(peer)["skill://pdf/SKILL.md"]
     result = ask(peer, "skills/get", {"uri": wanted["uri"]})["result"]
     assert result["skill"] == wanted and result["resultType"] == "complete"
-    assert (result["ttlMs"], result["cacheScope"]) == (0, "private") and "nextCursor" not in result
+    assert "nextCursor" not in result
     for uri in ("skill://pdf", "skill://pdf/references/FORMS.md", "skill://no/SKILL.md", "skill://PDF/SKILL.md",
                 "skill://pdf/../pdf/SKILL.md", "", "x" * 3000):
         error = ask(peer, "skills/get", {"uri": uri})["error"]
         assert error["code"] == -32602 and "No skill is served at" in error["message"]
+
+
+@pytest.mark.spec("skills.get-cache-hints", "skills.list-cache-hints")
+@pytest.mark.parametrize("cache, hints", [
+    (None, (0, "private")), (Cache(60, "public"), (60000, "public")), (Cache(0.5, "private"), (500, "private")),
+])
+def test_the_hints_of_the_author_go_with_the_list_and_with_one_entry(folder, cache, hints):
+    server = Server("skilled")
+    server.skills(folder, cache=cache)
+    with ScriptedPeer.of_server(server) as peer:
+        peer.begin(STATELESS)
+        for method, params in (("skills/list", {}), ("skills/get", {"uri": "skill://pdf/SKILL.md"})):
+            result = ask(peer, method, params)["result"]
+            assert (result["ttlMs"], result["cacheScope"]) == hints, method
 
 
 @pytest.mark.spec("skills.meta-prefix")

@@ -44,6 +44,19 @@ def test_a_task_from_its_creation_to_its_result():
         assert again["taskId"] != made["taskId"] and len(made["taskId"]) >= 22
 
 
+@pytest.mark.parametrize("ttl, told", [(None, None), (60, 60_000), (0.5, 500)])
+def test_every_state_of_a_task_has_its_lifetime_and_null_if_it_has_no_end(ttl, told):
+    """[2026-07-28 extensions/tasks/tasks §Task Polling]"""
+    server = served(tasks=Tasks(ttl=ttl, poll=0.25))
+    with Extended(server) as client:
+        made = client.tool("hold")["result"]
+        states = [made, client.get(made["taskId"])["result"], client.until(client.begin("asks"), "input_required"),
+                  client.until(client.begin("quick"))]
+        assert {each["status"] for each in states} == {"working", "input_required", "completed"}
+        assert all("ttlMs" in each and each["ttlMs"] == told for each in states)
+        server.gate.open()
+
+
 @pytest.mark.spec("tasks-ext.no-task-for-undeclared", "tasks-ext.missing-capability-error",
                   "tasks-ext.task-methods-undeclared-error", "tasks-ext.result-type-task-only-on-create")
 def test_only_who_declares_it_gets_a_task():

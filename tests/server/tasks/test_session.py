@@ -55,6 +55,28 @@ def test_a_task_from_its_creation_to_its_result():
         assert not any("_meta" in each for each in listed) and "_meta" not in client.get(task["taskId"])["result"]
 
 
+@pytest.mark.spec("tasks.ttl-reported")
+@pytest.mark.parametrize("ttl, asked, told", [
+    (None, {}, None), (None, {"ttl": 5000}, 5000), (60, {}, 60_000), (60, {"ttl": 5000}, 5000), (0.5, {}, 500),
+])
+def test_every_state_of_a_task_has_its_lifetime_and_null_if_it_has_no_end(ttl, asked, told):
+    server = served(tasks=Tasks(ttl=ttl, poll=0.25))
+    with Session(server) as client:
+        made = client.tool("hold", task=asked)["result"]["task"]
+        waiting = client.begin("asks", task=asked)
+        client.until(waiting, "input_required")
+        ended = client.begin("quick", task=asked)
+        client.until(ended)
+        listed = client.call("tasks/list")["result"]["tasks"]
+        states = [made, *listed, *(client.get(each["taskId"])["result"] for each in listed),
+                  client.get(made["taskId"], "tasks/cancel")["result"]]
+        told_of = [message["params"] for message in client.peer.seen
+                   if message.get("method") == "notifications/tasks/status"]
+        assert {each["status"] for each in states} == {"working", "input_required", "completed", "cancelled"}
+        assert told_of and all("ttl" in each and each["ttl"] == told for each in states + told_of)
+        server.gate.open()
+
+
 @pytest.mark.spec("tasks.result-blocks")
 def test_a_result_waits_for_the_end_of_the_task():
     server = served()
