@@ -105,13 +105,15 @@ def test_a_server_without_s256_is_always_refused(methods: Any, legacy: bool) -> 
 
 # --- the redirect
 
+@pytest.mark.spec("auth.iss-no-normalization")
 @pytest.mark.parametrize(("announced", "issuer", "error"), [
     (True, ISSUER, None), (True, None, IssuerMismatch), (True, "https://evil.example", IssuerMismatch),
     (False, ISSUER, None), (False, None, None), (False, "https://evil.example", IssuerMismatch),
     (False, ISSUER + "/", IssuerMismatch), (True, ISSUER + "/", IssuerMismatch), (True, ISSUER.upper(), IssuerMismatch),
     (True, ISSUER + ":443", IssuerMismatch), (True, "https://%61uth.example", IssuerMismatch),
-    (True, "", IssuerMismatch),
-    (False, "", IssuerMismatch),
+    *((announced, other, IssuerMismatch) for announced in (True, False) for other in (
+        "", ISSUER + ":80", ISSUER + ":", "HTTPS" + ISSUER[5:], ISSUER.replace("auth", "AUTH"), ISSUER + "/.",
+        ISSUER + "?", ISSUER + "#", " " + ISSUER, ISSUER.replace(".", "%2E"), ISSUER.replace("https", "http"))),
 ])
 @pytest.mark.parametrize("refused", [False, True])
 def test_the_issuer_is_compared_as_a_string(announced: bool, issuer: Any, error: Any, refused: bool) -> None:

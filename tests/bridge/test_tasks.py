@@ -79,6 +79,7 @@ def test_a_task_begins_is_looked_at_and_ends(front, behind):
         assert texts(again.result(WAIT)) == ["worked"] and again.created_at == task.created_at
 
 
+@pytest.mark.spec("tasks.related-metadata")
 @BETWEEN
 def test_the_questions_of_a_task_are_asked_and_answered(front, behind):
     jobs, asked = Jobs(behind), []
@@ -91,6 +92,9 @@ def test_the_questions_of_a_task_are_asked_and_answered(front, behind):
         task = client.start_tool("ask")
         assert texts(task.result(WAIT)) == ["eu 3"]
         assert asked == [{"taskId": task.id}] * 2 if front == OLD else len(asked) == 2
+        if front == OLD:
+            meta = client.connection.request("tasks/result", {"taskId": task.id})["_meta"]
+            assert meta["io.modelcontextprotocol/related-task"] == {"taskId": task.id}
 
 
 @BETWEEN

@@ -226,6 +226,19 @@ def test_a_server_without_skills_is_not_asked(folder):
             client.read_directory("skill://pdf")
 
 
+@pytest.mark.spec("skills.get-names-skill-md")
+@pytest.mark.parametrize("uri", [
+    "skill://pdf", "skill://pdf/", "skill://pdf/references/FORMS.md", "skill://pdf/skill.md", "skill://pdf/MYSKILL.md",
+    "skill://pdf/SKILL.md/", "skill://pdf/SKILL.md?x", "SKILL.md", "",
+])
+def test_only_the_uri_of_a_skill_md_is_asked_for(client, uri):
+    """[2026-07-28 extensions/skills/skills §Getting a Skill > Response] MUST"""
+    for ask in (client.skill, client.load_skill):
+        with pytest.raises(ValueError, match="the URI of its SKILL.md"):
+            ask(uri)
+    assert client.asked == []
+
+
 @pytest.mark.spec("skills.empty-list-proves-nothing", "skills.plain-read-is-no-load", "skills.scheme-is-no-proof")
 def test_what_is_a_skill_says_the_server_and_not_the_uri(client, folder):
     request = client.connection.request

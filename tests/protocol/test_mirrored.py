@@ -26,6 +26,7 @@ def asks(kind="string", name="Region", **more):
 
 # --- What a schema may ask for ----------------------------------------------------------------------------------------
 
+@pytest.mark.spec("http.param-extract")
 def test_annotations_are_found_at_every_depth_of_properties_and_in_order():
     inner = {"properties": {"b": asks("integer", "B"), "c": {"properties": {"d": asks("boolean", "D")}}}}
     found = annotations({"properties": {"x": asks(name="X"), "a": inner, "plain": {"type": "number"}}})
@@ -136,6 +137,7 @@ def test_the_keywords_with_schemas_inside_are_those_of_the_dialects():
     assert {keyword for keyword, _ in CONTAINERS.values()} == known
 
 
+@pytest.mark.spec("http.param-extract")
 @pytest.mark.parametrize("keyword, wrap", [pytest.param(*pair, id="%s-%s" % (pair[0], kind.__name__))
                                            for (_, kind), pair in CONTAINERS.items() if pair[0] != "properties"])
 def test_nothing_is_mirrored_that_is_not_reached_by_properties_alone(keyword, wrap):

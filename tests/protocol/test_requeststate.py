@@ -82,6 +82,7 @@ def test_digests_tell_values_apart():
 
 # --- Refused ----------------------------------------------------------------------------------------------------------
 
+@pytest.mark.spec("mrtr.state-request-binding")
 @pytest.mark.parametrize("bound, name", [
     (bind("bob", "tools/call", PARAMS), "principal"),
     (bind(None, "tools/call", PARAMS), "principal"),
@@ -97,6 +98,7 @@ def test_it_belongs_to_one_request(bound, name):
     assert refused(seal(full(), BOUND, KEYS), bound).endswith("another value of %s" % name)
 
 
+@pytest.mark.spec("mrtr.state-request-binding")
 def test_it_belongs_to_one_server():
     ours, theirs = (bind("ann", "tools/call", PARAMS, [name, "https://mcp.example"]) for name in ("ours", "theirs"))
     assert open_(seal(full(), ours, KEYS), ours).id == "unique"

@@ -9,6 +9,7 @@ TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 GOOD = "00-%s-%s-01" % (TRACE, PARENT)
 
 
+@pytest.mark.spec("meta.trace-context")
 @pytest.mark.parametrize("value", [
     GOOD, GOOD[:-2] + "00", GOOD[:-2] + "ff", "01" + GOOD[2:], "fe" + GOOD[2:], "cc" + GOOD[2:] + "-what-the-future",
     "cc" + GOOD[2:] + "-",
@@ -18,6 +19,7 @@ def test_a_traceparent_that_is_one(value):
     assert fault("traceparent", value) == "" and trace_context({"traceparent": value}) == {"traceparent": value}
 
 
+@pytest.mark.spec("meta.trace-context")
 @pytest.mark.parametrize("value", [
     "", "x", GOOD.upper(), GOOD[:-1], GOOD + "0", GOOD + "-x", "ff" + GOOD[2:], GOOD[3:], " " + GOOD, GOOD + "\n",
     "00-%s-%s-01" % ("0" * 32, PARENT), "00-%s-%s-01" % (TRACE, "0" * 16), GOOD.replace("-", "_"),
@@ -32,6 +34,7 @@ def test_a_traceparent_that_is_none(value):
     assert trace_context(meta) == {"baggage": "a=1"}
 
 
+@pytest.mark.spec("meta.trace-context")
 @pytest.mark.parametrize("value", [
     "rojo=00f067aa0ba902b7", "rojo=1,congo=t61rcWkgMzE", "a=1 , b=2\t,c=3", "a=1,,b=2", "fw529a3039@dt=FfMBRJ6f",
     "0a@b=x", "a_-*/=!~", "a=" + "x" * 256, ",".join("k%d=v" % number for number in range(32)), "a" * 256 + "=1",
@@ -44,6 +47,7 @@ def test_a_tracestate_that_is_one(value):
     assert trace_context({"tracestate": value}) == {}, "it means nothing without the other"
 
 
+@pytest.mark.spec("meta.trace-context")
 @pytest.mark.parametrize("value", [
     "", ",", "a", "=1", "a=", "a= ", "A=1", "a=1,a=2", "a=1=2", "a=1\n", "a=\u00e9", "a b=1", "0a=1", "a@b@c=1", "@b=1",
     "a@=1", "a@%s=1" % ("b" * 15), "a=" + "x" * 257, ",".join("k%d=v" % number for number in range(33)),
@@ -56,6 +60,7 @@ def test_a_tracestate_that_is_none(value):
     assert trace_context({"traceparent": GOOD, "tracestate": value}) == {"traceparent": GOOD}
 
 
+@pytest.mark.spec("meta.trace-context")
 @pytest.mark.parametrize("value", [
     "userId=alice", "userId=alice,serverNode=DF%2028,isProduction=false", "a = 1 ; p ; q = 2 , b=2", "a=", "a=1=2",
     "!#$%&'*+-.^_`|~0=%21", ",".join("k%d=v" % number for number in range(180)),
@@ -65,6 +70,7 @@ def test_a_baggage_that_is_one(value):
     assert fault("baggage", value) == "" and trace_context({"baggage": value}) == {"baggage": value}
 
 
+@pytest.mark.spec("meta.trace-context")
 @pytest.mark.parametrize("value", [
     "", ",", "a", "=1", "a=1,", ",a=1", "a=1;", "a=1;;p", "a b=1", "a=b c", 'a="b"', "a=b\\c", "a=\u00e9", "a=1;p q",
     "(a)=1", "a=1\n", ",".join("k%d=v" % number for number in range(181)), "a=" + "x" * 8191, None, 1, {},

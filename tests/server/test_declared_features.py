@@ -105,6 +105,7 @@ def test_without_a_handshake_asking_again_what_the_server_has_makes_it_known(fea
         assert LISTS[feature](client) == [KEYS[feature]]
 
 
+@pytest.mark.spec("completion.capability")
 @each_revision
 def test_completions_may_be_declared_beforehand(revision, caplog):
     """[2025-03-26.. server/utilities/completion §Capabilities] MUST."""

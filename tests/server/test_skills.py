@@ -148,6 +148,8 @@ def test_each_folder_has_its_direct_children(peer):
                         ("skill://pdf/logo.png", "logo.png", "image/png"),
                         ("skill://pdf/references", "references", folder)],
         "skill://pdf/references": [("skill://pdf/references/FORMS.md", "FORMS.md", "text/markdown")]}
+    declared = peer.call("discover", "server/discover", {})["result"]["capabilities"]["extensions"]
+    assert declared["io.modelcontextprotocol/skills"] == {"directoryRead": True}
 
 
 @pytest.mark.spec("skills.directory-read-error")
@@ -229,7 +231,7 @@ def test_the_limits_of_a_skill_are_those_that_every_host_takes(tmp_path):
         Server("x").skills(tmp_path)
 
 
-@pytest.mark.spec("skills.authority-reg-name", "skills.prefix-segments-valid")
+@pytest.mark.spec("skills.directory-read-implemented", "skills.authority-reg-name", "skills.prefix-segments-valid")
 def test_a_folder_may_be_one_skill_and_may_have_a_prefix(folder, tmp_path):
     server = Server("skilled")
     server.skills(folder / "pdf", prefix="acme tools/v1", cache=Cache(60, "public"))
@@ -242,7 +244,9 @@ def test_a_folder_may_be_one_skill_and_may_have_a_prefix(folder, tmp_path):
             "skill://acme%20tools/v1/pdf/SKILL.md", "skill://more/other/SKILL.md"]
         assert (result["ttlMs"], result["cacheScope"]) == (60000, "public")
         for uri, child in (("skill://acme%20tools", "skill://acme%20tools/v1"),
-                           ("skill://acme%20tools/v1", "skill://acme%20tools/v1/pdf")):
+                           ("skill://acme%20tools/v1", "skill://acme%20tools/v1/pdf"),
+                           ("skill://more", "skill://more/other"),
+                           ("skill://more/other", "skill://more/other/SKILL.md")):
             result = ask(peer, "resources/directory/read", {"uri": uri})["result"]
             assert [each["uri"] for each in result["resources"]] == [child]
     with pytest.raises(ValueError, match="already"):

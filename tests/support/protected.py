@@ -61,12 +61,14 @@ def tokens() -> Tokens:
         "elsewhere": access(audience=["https://other.example.com/mcp"]),
         "for-nobody": access(audience=[]),
         "foreign": access(issuer="https://evil.example.com"),
+        "of-a-key": access(claims={"cnf": {"jkt": "0" * 43}}),
+        "of-tls": access(claims={"cnf": {"x5t#S256": "0" * 43}}),
         "narrow": access(scopes=[]),
     })
 
 
-REFUSED = ("unknown", "expired", "elsewhere", "for-nobody", "foreign")
-"""Tokens that are of no use, whatever they allow."""
+REFUSED = ("unknown", "expired", "elsewhere", "for-nobody", "foreign", "of-a-key", "of-tls")
+"""Tokens that are of no use, whatever they allow: the last two without a proof of the key that they are bound to."""
 
 
 def protected_server(auth: Any, revisions: Optional[Sequence[str]] = None) -> Server:

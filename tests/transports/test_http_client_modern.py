@@ -123,6 +123,7 @@ def mirrored_in(request: Request) -> Dict[str, str]:
 
 # --- Heads ------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.spec("http.header-metadata-required", "http.header-standard-required")
 @pytest.mark.parametrize("method, params, expected", [
     ("server/discover", None, {}),
     ("tools/list", {}, {}),
@@ -210,7 +211,7 @@ def test_a_version_that_is_no_token_is_refused(server: ScriptedHttp, version: An
             client.transport.prepare(Outgoing(b"{}", 1, "tools/list", {"_meta": {envelope.VERSION: version}}))
 
 
-@pytest.mark.spec("http.header-version-every-post")
+@pytest.mark.spec("http.header-metadata-required", "http.header-standard-required", "http.header-version-every-post")
 def test_a_message_that_was_not_prepared_has_the_fields_that_every_message_has(server: ScriptedHttp) -> None:
     """[2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST: notifications, too."""
     with wire(server) as client:

@@ -265,7 +265,8 @@ def test_the_end_is_announced():
         assert scene.told(STATUS) == [scene.get(id)["result"]] and scene.told(STATUS)[0]["status"] == "completed"
 
 
-@pytest.mark.spec("tasks.result-error", "tasks.status-message-on-failure", "tasks.informative-errors")
+@pytest.mark.spec("tasks.internal-error",
+                  "tasks.result-error", "tasks.status-message-on-failure", "tasks.informative-errors")
 @pytest.mark.parametrize("method, params, plain", [
     ("sampling/createMessage", SAMPLE, (-31050, "no more of it")),
     ("sampling/createMessage", dict(SAMPLE, maxTokens="x"), (-32602, "Invalid params: params.maxTokens")),
@@ -443,7 +444,8 @@ def test_progress_goes_on_under_the_same_token():
         assert len(scene.told("notifications/progress")) == 2  # nobody asked for more
 
 
-@pytest.mark.spec("tasks.input-required", "tasks.input-required-metadata", "tasks.input-required-leave",
+@pytest.mark.spec("tasks.related-metadata",
+                  "tasks.input-required", "tasks.input-required-metadata", "tasks.input-required-leave",
                   "tasks.from-working", "tasks.from-input-required")
 def test_a_callback_that_needs_something_of_the_server():
     gate, served = Gate(), Gate()
@@ -530,6 +532,7 @@ def test_a_server_that_guesses_ids(clock):
                        for _ in range(3))
 
 
+@pytest.mark.spec("tasks.internal-error")
 def test_what_is_too_large():
     with Asking(lambda params, context: "x" * params.max_tokens,
                 limits=replace(BOUNDED, max_task_bytes=1000)) as scene:

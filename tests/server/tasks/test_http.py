@@ -80,7 +80,7 @@ def test_where_processes_share_tasks_only_a_request_for_the_result_is_asked(tmp_
     server.tasks.store.close()
 
 
-@pytest.mark.spec("tasks.progress-token-lifetime")
+@pytest.mark.spec("tasks.related-metadata", "tasks.progress-token-lifetime")
 def test_what_belongs_to_a_task_goes_on_that_stream():
     server, go = Server("progress"), []
 

@@ -138,7 +138,7 @@ def test_a_server_without_tasks_ignores_the_member():
         assert client.get("x")["error"]["code"] == -32601
 
 
-@pytest.mark.spec("tasks.result-error", "tasks.status-message-on-failure")
+@pytest.mark.spec("tasks.related-metadata", "tasks.result-error", "tasks.status-message-on-failure")
 def test_failures():
     with Session(served()) as client:
         id = client.begin("breaks")
@@ -153,7 +153,8 @@ def test_failures():
         assert result["isError"] is True and result["_meta"] == {RELATED: {"taskId": id}}
 
 
-@pytest.mark.spec("tasks.input-required", "tasks.input-required-metadata", "tasks.input-required-leave",
+@pytest.mark.spec("tasks.related-metadata",
+                  "tasks.input-required", "tasks.input-required-metadata", "tasks.input-required-leave",
                   "tasks.related-metadata-elicitation", "tasks.from-working", "tasks.from-input-required",
                   "tasks.terminal-final")
 def test_questions_of_a_task():
@@ -286,7 +287,8 @@ def test_lists_have_pages():
             assert error["code"] == -32602 and "cursor" in error["message"]
 
 
-@pytest.mark.spec("tasks.progress-token-lifetime", "tasks.progress-same-token", "tasks.progress-stops")
+@pytest.mark.spec("tasks.related-metadata",
+                  "tasks.progress-token-lifetime", "tasks.progress-same-token", "tasks.progress-stops")
 def test_progress_goes_on_under_the_same_token():
     server, go = Server("progress"), []
 
@@ -319,6 +321,23 @@ def test_progress_goes_on_under_the_same_token():
         assert client.peer.barrier() == []
 
 
+@pytest.mark.spec("tasks.related-metadata")
+def test_a_plain_request_of_a_task_names_the_task():
+    """[2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST"""
+    server = Server("asking")
+
+    @server.tool(task="optional")
+    def work(ctx: Context) -> str:
+        return str(len(ctx.call("roots/list")["roots"]))
+
+    with Session(server) as client:
+        id = client.begin("work")
+        asked = client.question()
+        assert (asked["method"], asked["params"]["_meta"]) == ("roots/list", {RELATED: {"taskId": id}})
+        client.peer.respond(asked["id"], {"roots": []})
+        assert text(client.get(id, "tasks/result")["result"]) == "0"
+
+
 def test_no_progress_without_a_token():
     server = Server("progress")
 
@@ -332,7 +351,7 @@ def test_no_progress_without_a_token():
         assert not [message for message in client.peer.seen if message.get("method") == "notifications/progress"]
 
 
-@pytest.mark.spec("tasks.limit-ttl", "tasks.limit-concurrent", "tasks.rate-limit")
+@pytest.mark.spec("tasks.internal-error", "tasks.limit-ttl", "tasks.limit-concurrent", "tasks.rate-limit")
 def test_limits_of_what_a_client_asks_for():
     limits = Limits(max_task_ttl=100, max_tasks_per_principal=3, max_task_requests_per_second=5)
     with Session(served(limits=limits)) as client:

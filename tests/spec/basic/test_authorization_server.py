@@ -155,7 +155,8 @@ def test_who_shows_no_token_is_not_let_in_and_not_accused_of_a_bad_one(revision,
         assert door.tokens.asked == [] and door.endpoint.counters.snapshot() == {"refused: principal": 1}
 
 
-@pytest.mark.spec("auth.validate-tokens", "auth.invalid-token-401", "auth.validation-failure-response",
+@pytest.mark.spec("auth.no-other-tokens",
+                  "auth.validate-tokens", "auth.invalid-token-401", "auth.validation-failure-response",
                   "auth.status-401")
 @over("auth.validate-tokens", "auth.invalid-token-401", "auth.validation-failure-response")
 @pytest.mark.parametrize("token", REFUSED)

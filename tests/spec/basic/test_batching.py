@@ -37,7 +37,7 @@ def code(answer):
     return answer.get("error", {}).get("code")
 
 
-@pytest.mark.spec("batch.receive")
+@pytest.mark.spec("jsonrpc.response-same-id", "batch.receive")
 @pytest.mark.parametrize("revision", revisions_of("batch.receive"))
 @both_parties
 def test_requests_in_a_batch_are_answered_together(party, revision):

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from mcp_ref.errors import ConnectionLost, RequestCancelled, RequestTimeout
+from mcp_ref.errors import ConnectionLost, PeerError, RequestCancelled, RequestTimeout
 from mcp_ref.limits import Limits
 from mcp_ref.peer.future import RequestFuture
 from mcp_ref.transports.memory import pair
@@ -73,6 +73,23 @@ def test_a_client_without_handshake_cancels_only_what_is_still_in_flight():
         told = side.peer.receive()
         assert told["method"] == "notifications/cancelled"
         assert told["params"] == {"requestId": pending.id, "reason": "no longer needed"}
+        side.silent()
+
+
+@pytest.mark.spec("cancel.in-flight", "cancel.in-progress-only")
+@when_we_ask
+@pytest.mark.parametrize("answer", [{"result": {}}, {"error": {"code": -1, "message": "no"}}], ids=["result", "error"])
+def test_a_request_that_was_answered_is_not_cancelled_when_its_caller_goes_on(role, revision, answer):
+    """[..2025-11-25 basic/utilities/cancellation §Behavior Requirements]
+    [2026-07-28 basic/patterns/cancellation §Behavior Requirements] MUST"""
+    with Side(role, revision) as side:
+        caller = in_thread(lambda: side.connection.request("tools/list" if revision == STATELESS else "ping"))
+        asked = side.peer.receive()
+        side.peer.send(dict({"jsonrpc": "2.0", "id": asked["id"]}, **answer))
+        try:
+            caller.get()
+        except PeerError:
+            assert "error" in answer
         side.silent()
 
 
@@ -192,7 +209,7 @@ def test_every_cancellation_says_which_request(role, give_up):
         side.silent()
 
 
-@pytest.mark.spec("cancel.ignore-late-response", "cancel.race")
+@pytest.mark.spec("cancel.in-flight", "cancel.ignore-late-response", "cancel.race")
 @pytest.mark.parametrize("answer", ["result", "error"])
 @when_we_ask
 def test_an_answer_to_a_request_that_we_cancelled_is_ignored(role, revision, answer):
@@ -334,7 +351,7 @@ def test_a_cancelled_request_that_stood_alone_gives_back_its_place():
         assert threads <= 1 and queued == 0
 
 
-@pytest.mark.spec("cancel.race", "cancel.ignore-completed")
+@pytest.mark.spec("cancel.in-flight", "cancel.race", "cancel.ignore-completed")
 @when_we_answer
 def test_a_cancellation_after_the_answer_changes_nothing(role, revision):
     """[..2025-11-25 basic/utilities/cancellation §Timing Considerations] MUST"""
@@ -348,7 +365,7 @@ def test_a_cancellation_after_the_answer_changes_nothing(role, revision):
         assert said(side.peer.receive()) == "done"
 
 
-@pytest.mark.spec("cancel.race")
+@pytest.mark.spec("cancel.in-flight", "cancel.race")
 @pytest.mark.race
 @pytest.mark.parametrize("first", ["cancellation", "answer"])
 @pytest.mark.parametrize("role, revision", answering(["2024-11-05", "2025-11-25", STATELESS]))
@@ -407,7 +424,7 @@ NOTHING = {
 }
 
 
-@pytest.mark.spec("cancel.ignore-unknown", "cancel.ignore-completed", "cancel.ignore-malformed")
+@pytest.mark.spec("cancel.in-flight", "cancel.ignore-unknown", "cancel.ignore-completed", "cancel.ignore-malformed")
 @pytest.mark.parametrize("kind", NOTHING)
 @when_we_answer
 def test_a_cancellation_of_nothing_is_ignored(role, revision, kind):

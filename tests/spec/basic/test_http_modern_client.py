@@ -195,7 +195,8 @@ ENCODED = [
 
 
 @pytest.mark.parametrize("name, expected", ENCODED)
-@pytest.mark.spec("http.header-name-encoding", "http.param-sentinel-exact", "http.param-sentinel-escape")
+@pytest.mark.spec("http.header-standard-required",
+                  "http.header-name-encoding", "http.param-sentinel-exact", "http.param-sentinel-escape")
 def test_names_that_no_header_field_can_hold_go_in_base64(server: Modern, name: str, expected: str) -> None:
     with open_client(server) as client:
         client.call_tool(name)

@@ -6,12 +6,13 @@ import json
 
 import pytest
 
-from mcp_ref import McpError
+from mcp_ref import McpError, Server
 from mcp_ref.errors import PeerError, PeerProtocolError, RequestCancelled, RequestTimeout, RpcError
 from mcp_ref.limits import Limits
 from mcp_ref.peer.context import Route
 from tests.support.conversation import PARTIES, answering, asking, conversation
 from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of, revisions_of
+from tests.support.serving import served
 
 both_parties = pytest.mark.parametrize("party", PARTIES)
 NULL_IDS = HANDSHAKE[:3]
@@ -132,6 +133,22 @@ def test_each_answer_has_the_id_of_its_request(party, revision):
                 talk.peer.send(kind(talk, id))
                 answer = talk.peer.receive()
                 assert (answer["id"], type(answer["id"]), member in answer) == (id, type(id), True)
+
+
+@pytest.mark.spec("jsonrpc.response-same-id")
+@pytest.mark.parametrize("revision", every_revision_of("jsonrpc.response-same-id"))
+def test_the_result_of_a_tool_that_failed_has_the_id_of_its_call(revision):
+    """[2024-11-05 basic/messages §Responses] [2025-03-26..2025-11-25 basic/index §Responses] MUST"""
+    server = Server("failing")
+
+    @server.tool
+    def fail():
+        raise ValueError("no")
+
+    with served(server, revision) as peer:
+        for id in IDS:
+            result = peer.call(id, "tools/call", {"name": "fail", "arguments": {}})["result"]
+            assert result["isError"] is True
 
 
 @pytest.mark.spec("jsonrpc.response-same-id")

@@ -408,6 +408,10 @@ def test_a_state_belongs_to_one_request():
     def pay(amount: int, ctx: Context) -> str:
         return "%s paid %d" % (ctx.elicit("Name?", {"name": str}, key="name")["name"], amount)
 
+    @server.prompt(name="other")
+    def prompt(ctx: Context) -> str:
+        return ask_name(ctx)
+
     small, large = ({"name": "pay", "arguments": {"amount": amount}} for amount in (1, 1_000_000))
     with ByHand(server) as client:
         states = {
@@ -416,7 +420,9 @@ def test_a_state_belongs_to_one_request():
         states["small"] = client.call("tools/call", small)["result"]["requestState"]
         requests = {method: (method, None) for method in METHODS}
         requests.update(small=("tools/call", small), large=("tools/call", large))
-        requests.update(other=("tools/call", {"name": "other"}))
+        requests.update(other=("tools/call", {"name": "other"}), prompt=("prompts/get", {"name": "other"}))
+        for whose in ("other", "prompt"):  # the same params of two methods
+            states[whose] = client.call(*requests[whose])["result"]["requestState"]
         answers = {"name": accept(name="Ada")}
         for mine, (method, params) in requests.items():
             for whose, state in states.items():

@@ -123,7 +123,7 @@ def test_even_a_request_without_a_timeout_has_the_ceiling(role, revision, clock)
 
 # --- It cancels -------------------------------------------------------------------------------------------------------
 
-@pytest.mark.spec("timeout.cancel")
+@pytest.mark.spec("cancel.in-flight", "timeout.cancel")
 @in_each_way([plain, as_a_future, in_a_handler], HANDSHAKE[1:] + [STATELESS])
 def test_a_request_that_timed_out_is_cancelled_and_its_late_answer_ignored(role, revision, ask):
     """[2025-03-26..2025-11-25 basic/lifecycle §Timeouts] SHOULD"""
@@ -139,6 +139,7 @@ def test_a_request_that_timed_out_is_cancelled_and_its_late_answer_ignored(role,
         assert side.connection.counters["late response"] == 1
 
 
+@pytest.mark.spec("cancel.in-flight")
 @pytest.mark.race
 @in_both_roles
 def test_an_answer_that_comes_as_the_time_runs_out_counts(role, clock):

@@ -64,6 +64,7 @@ def test_each_handler_sees_the_trace_context_of_its_request(method, params, revi
     assert seen == [TRACE, {}, {"traceparent": PARENT}]
 
 
+@pytest.mark.spec("meta.trace-context")
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_has_not_its_form_is_left_out_and_counted_and_the_request_served(wrong, strict):

@@ -231,6 +231,41 @@ def test_lists_are_the_same_whatever_the_order_of_registration_was(revision):
     assert len(seen) == 1
 
 
+@pytest.mark.spec("tools.list-responds", "resources.list-responds", "prompts.list-responds")
+@pytest.mark.parametrize("method, member, key, add, remove", [
+    ("tools/list", "tools", "name", lambda server, name, **options: server.tool(lambda: "x", name=name, **options),
+     Server.remove_tool),
+    ("prompts/list", "prompts", "name",
+     lambda server, name, **options: server.prompt(lambda: "x", name=name, **options), Server.remove_prompt),
+    ("resources/list", "resources", "uri",
+     lambda server, name, **options: server.resource(name, **options)(lambda: "x"), Server.remove_resource),
+])
+@pytest.mark.parametrize("page_size", [None, 2])
+def test_a_list_has_what_this_client_can_use_at_present(method, member, key, add, remove, page_size):
+    """[2026-07-28 server/tools §Capabilities] [2026-07-28 server/prompts §Capabilities]
+    [2026-07-28 server/resources §Capabilities] MUST"""
+    server = Server("x", page_size=page_size)
+
+    def listed(peer):
+        found, params = [], {}
+        while params is not None:
+            result = ask(peer, method, params)["result"]
+            found += [each[key] for each in result[member]]
+            params = {"cursor": result["nextCursor"]} if "nextCursor" in result else None
+        return found
+
+    names = ["test://%s" % letter for letter in "abcde"] if key == "uri" else list("abcde")
+    for name in names[:4]:
+        add(server, name)
+    add(server, names[0] + "x", visible=lambda principal: principal is not None)
+    with served(server, STATELESS) as peer:
+        assert member in peer.capabilities and listed(peer) == names[:4]
+        remove(server, names[1])
+        assert listed(peer) == [names[0], *names[2:4]]
+        add(server, names[4])
+        assert listed(peer) == [names[0], *names[2:]]
+
+
 @pytest.mark.spec("tools.list-not-per-connection", "resources.list-not-per-connection",
                   "prompts.list-not-per-connection", "tools.list-responds", "resources.list-responds",
                   "prompts.list-responds")

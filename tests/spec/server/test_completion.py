@@ -72,8 +72,10 @@ def suggested(peer, ref, argument, value="", **more):
     lambda server, folder: server.completion(ResourceTemplateReference(TEMPLATE["uri"]), "owner")(lambda value: []),
     lambda server, folder: server.prompt(name="p")(choose_language),
     lambda server, folder: server.resource("c://{colour}")(choose_colour),
+    lambda server, folder: server.resource("c://{word}/{colour}")(lambda word, colour: word) and server.resource(
+        "d://{word}/{colour}")(choose_second),
     lambda server, folder: server.directory(folder, listed=False),
-], ids=["prompt", "template", "Literal", "Enum", "directory"])
+], ids=["prompt", "template", "Literal", "Enum", "the last variable of the last template", "directory"])
 def test_a_server_that_completes_anything_declares_it(offer, revision, tmp_path):
     """[2025-03-26.. server/utilities/completion §Capabilities] MUST"""
     server = make_server()
@@ -89,6 +91,10 @@ def choose_language(language: Literal["python", "perl", "ruby", "Prolog"], stric
 
 def choose_colour(colour: Colour) -> str:
     return colour.value
+
+
+def choose_second(word: str, colour: Colour) -> str:
+    return word
 
 
 @every_revision
