@@ -87,6 +87,14 @@ def test_depth_allows_what_it_says() -> None:
     assert _limit(nested(20, lambda value: [value], 1), {"items": {"$ref": "#"}}, Bounds(depth=10)) == "depth"
 
 
+@pytest.mark.parametrize("between, limit", [(1, None), (4, "depth")])
+def test_what_nests_between_references_counts_too(between: int, limit: Optional[str]) -> None:
+    chain: Dict[str, Any] = {
+        str(number): nested(between, lambda schema: {"allOf": [schema]}, {"$ref": "#/$defs/%d" % (number + 1)})
+        for number in range(100)}
+    assert _limit(1, {"$ref": "#/$defs/0", "$defs": {**chain, "100": True}}, Bounds()) == limit
+
+
 def test_a_long_chain_of_references_is_compiled_without_recursion() -> None:
     chain: Dict[str, Any] = {str(number): {"$ref": "#/$defs/%d" % (number + 1)} for number in range(5000)}
     validator = compile({"$ref": "#/$defs/0", "$defs": {**chain, "5000": True}}, bounds=Bounds(seconds=60))

@@ -97,6 +97,16 @@ def test_the_questions_of_a_task_are_asked_and_answered(front, behind):
             assert meta["io.modelcontextprotocol/related-task"] == {"taskId": task.id}
 
 
+@pytest.mark.spec("tasks.related-metadata")
+def test_an_answer_that_came_at_once_is_the_result_of_a_task_that_it_names():
+    """[2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST"""
+    with Bridge(Jobs(NEW).server) as bridge, connect(bridge, revisions=[OLD]) as client:
+        made = client.connection.request("tools/call", {"name": "plain", "arguments": {}, "task": {}})
+        related = {"io.modelcontextprotocol/related-task": {"taskId": made["task"]["taskId"]}}
+        result = client.connection.request("tasks/result", {"taskId": made["task"]["taskId"]})
+        assert (made["_meta"], result["_meta"], result["content"][0]["text"]) == (related, related, "plain")
+
+
 @BETWEEN
 def test_questions_reach_the_client_over_http(front, behind):
     jobs = Jobs(behind)

@@ -398,6 +398,23 @@ def test_the_life_of_a_task_is_logged(caplog):
         assert id not in caplog.text, "the whole id is as good as a password"
 
 
+@pytest.mark.spec("tasks.internal-error")
+@pytest.mark.parametrize("end", [
+    lambda client, id: client.get(id, "tasks/cancel"), lambda client, id: client.peer.connection.close(),
+], ids=["cancelled", "the server closes the connection"])
+def test_who_waits_for_a_result_that_will_not_come_gets_an_internal_error(end):
+    """[2025-11-25 basic/utilities/tasks §Protocol Errors] MUST"""
+    server = served()
+    with Session(server) as client:
+        id = client.begin("hold")
+        waiting = client.send("tasks/result", {"taskId": id})
+        assert client.get(id)["result"]["status"] == "working"
+        end(client, id)
+        error = client.answer_to(waiting)["error"]
+        assert error["code"] == -32603 and error["message"]
+        server.gate.open()
+
+
 def test_who_cannot_be_told_apart_has_no_list():
     server = served()
     with server.listen("tcp://127.0.0.1:0") as listener:
