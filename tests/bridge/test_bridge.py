@@ -88,6 +88,27 @@ def texts(result):
     return [block.text for block in result.content]
 
 
+@pytest.mark.parametrize("front", FRONT)
+@pytest.mark.parametrize("behind", FRONT)
+def test_each_side_learns_the_name_the_version_and_the_title_of_the_other(front, behind):
+    inner, seen = Server("inner", "1.2", title="The inner one", revisions=[behind]), []
+
+    @inner.tool
+    def look(ctx: Context) -> str:
+        seen.append(ctx.session.peer_info)
+        return ""
+
+    with Bridge(inner) as bridge, connect(
+            bridge, name="asker", version="3.4", title="Who asks", revisions=[front]) as client:
+        client.call_tool("look")
+        info = client.server_info
+        assert (info.name, info.version) == ("inner", "1.2")
+        assert info.title == ("The inner one" if min(front, behind) >= "2025-06-18" else None)
+    assert (seen[0]["name"], seen[0]["version"]) == ("asker", "3.4")
+    # An `initialize` is written before it is known how old the server behind is.
+    assert seen[0].get("title") == ("Who asks" if front >= "2025-06-18" else None)
+
+
 def answer(params, context):
     return {"region": "eu"} if "region" in params.message else {"size": 3}
 

@@ -255,9 +255,15 @@ def test_a_kept_list_takes_nothing_that_is_out_of_date():
     assert kept.current() is None
 
 
-@pytest.mark.parametrize(("ttl", "counted"), [(-5, 1), (-5.0, 1), (0, 0), (5, 0), (2 ** 60, 0)])
-def test_a_time_to_live_that_is_none_is_counted_and_the_list_taken(ttl, counted):
+@pytest.mark.parametrize(("ttl", "counted"), [
+    (-1, 1), (-5, 1), (-5.0, 1), (-2 ** 60, 1), (0, 0), (1, 0), (5, 0), (2 ** 60, 0), ("left out", 0),
+])
+def test_a_time_to_live_that_is_none_is_counted_and_the_answer_taken(ttl, counted):
     """[2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field]: an integer from 0 up."""
-    page = dict(listing("tools", "a"), ttlMs=ttl, cacheScope="private")
-    with Scene("2026-07-28", {"tools/list": page}) as scene:
+    said = {"cacheScope": "private"} if ttl == "left out" else {"cacheScope": "private", "ttlMs": ttl}
+    read = {"contents": [{"uri": "test://a", "text": "x"}]}
+    page = {name: value for name, value in listing("tools", "a").items() if name not in ("ttlMs", "cacheScope")}
+    with Scene("2026-07-28", {"tools/list": dict(page, **said), "resources/read": dict(read, **said)}) as scene:
         assert names(scene, "tools") == ["a"] and scene.client.connection.counters["number out of range"] == counted
+        assert scene.client.read_resource("test://a").contents[0].text == "x"
+        assert scene.client.connection.counters["number out of range"] == 2 * counted

@@ -19,6 +19,9 @@ FIELDS = {
     "text with all": {
         "type": "string", "title": "T", "description": "D", "minLength": 1, "maxLength": 9, "format": "email"},
     "text with pattern": {"type": "string", "pattern": "^[a-z]+$"},
+    "text that may be empty": {"type": "string", "minLength": 0, "default": ""},
+    "text that has to be empty": {"type": "string", "minLength": 0, "maxLength": 0},
+    "text of one length": {"type": "string", "minLength": 4, "maxLength": 4},
     "number": {"type": "number", "minimum": 0.5, "maximum": 9, "title": "T", "description": "D"},
     "integer": {"type": "integer", "minimum": 0, "maximum": 9},
     "boolean": {"type": "boolean", "default": False, "title": "T", "description": "D"},
@@ -33,6 +36,8 @@ NEW_FIELDS = {
     "titled": {"type": "string", "oneOf": TITLED, "default": "#f00"},
     "several": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2},
     "several, titled": {"type": "array", "items": {"anyOf": TITLED}, "default": ["#f00"], "title": "T"},
+    "none at all": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 0, "maxItems": 0},
+    "all of them": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 2, "maxItems": 2},
 }
 
 OUTSIDE = [
@@ -76,6 +81,7 @@ OUTSIDE = [
     ("null title", {"type": "string", "title": None}),
     ("broken pattern", {"type": "string", "pattern": "("}),
     ("negative length", {"type": "string", "minLength": -1}),
+    ("negative length at most", {"type": "string", "maxLength": -1}),
     ("default of another type", {"type": "boolean", "default": "no"}),
     ("no object", "string"),
     ("true", True),

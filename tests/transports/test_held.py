@@ -177,6 +177,28 @@ def test_a_session_that_never_opens_a_stream_keeps_few_messages_and_is_told_how_
         assert len(web.get().messages()) == 0, "it was told once"
 
 
+@pytest.mark.parametrize("how, waiting", [
+    (how, waiting) for how in ("opened again", "resumed") for waiting in (1, 32, 99, 100)] + [("opened", 32)])
+def test_a_listener_is_told_once_how_many_messages_it_missed(how: str, waiting: int) -> None:
+    """Also one that resumes a stream after an event [2025-03-26..2025-11-25 basic/transports §Resumability and
+    Redelivery]."""
+    server = server_with()
+    with Web(server, "2025-06-18", limits=Limits(max_waiting_messages=waiting)) as web:
+        last = ""
+        if how != "opened":
+            stream = web.get()
+            server.log("info", "before")
+            last = stream.events[-1].id
+            stream.leave()
+        for number in range(100):
+            server.log("info", "%d" % number)
+        messages = (web.get(last) if how == "resumed" else web.get()).messages()
+        heard = [message["params"]["data"] for message in messages if message["params"]["level"] == "info"]
+        told = [message["params"]["data"]["message"] for message in messages if message["params"]["level"] != "info"]
+        assert heard[-waiting:] == ["%d" % number for number in range(100 - waiting, 100)]
+        assert [text.rpartition(": ")[2] for text in told] == [str(100 - waiting)][:100 - waiting]
+
+
 def test_who_wants_to_hear_of_errors_only_is_told_as_of_an_error() -> None:
     server = server_with()
     with Web(server, "2025-11-25", limits=Limits(max_waiting_messages=1)) as web:

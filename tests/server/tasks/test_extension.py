@@ -8,7 +8,7 @@ from mcp_ref.methods import TASKS
 from mcp_ref.server import Context, Server, Tasks
 from tests.support.by_hand import EVERYTHING, accept, questions
 from tests.support.patience import WAIT
-from tests.support.sides import eventually
+from tests.support.sides import Gate, eventually
 
 from .tasked import DECLARED, Extended, served, text
 
@@ -42,6 +42,36 @@ def test_a_task_from_its_creation_to_its_result():
         assert end["createdAt"] == made["createdAt"] and end["lastUpdatedAt"] >= made["createdAt"]
         again = client.tool("hold")["result"]
         assert again["taskId"] != made["taskId"] and len(made["taskId"]) >= 22
+
+
+@pytest.mark.parametrize("answers", [{}, {"who": accept(name="Ada")}, {"nobody asked": accept(x="y")}])
+@pytest.mark.parametrize("status", ["working", "completed", "input_required"])
+def test_answers_to_what_was_not_asked_change_nothing_and_run_nothing_again(status, answers):
+    """[2026-07-28 extensions/tasks/tasks §Task Update Requests]"""
+    server, runs, gate = Server("counted"), [], Gate()
+
+    @server.tool(task="optional")
+    def work(ctx: Context) -> str:
+        runs.append(status)
+        if status == "input_required":
+            ctx.elicit("Go on?", {"yes": bool}, key="go on")
+        if status == "working":
+            gate.hold()
+        return "done"
+
+    with gate, Extended(server) as client:
+        id = client.begin("work")
+        before = client.until(id, status)
+        if status == "working":
+            gate.entered()
+        for _ in range(3):
+            client.update(id, **answers)
+        assert client.get(id)["result"] == before
+        if status == "input_required":
+            client.update(id, **{"go on": accept(yes=True)})
+        gate.open()
+        assert text(client.until(id)["result"]) == "done"
+    assert len(runs) == (2 if status == "input_required" else 1)
 
 
 @pytest.mark.parametrize("ttl, told", [(None, None), (60, 60_000), (0.5, 500)])

@@ -16,7 +16,7 @@ from mcp_ref.server.tasks import engine, extension
 from mcp_ref.stores.tasks import TaskRecord, TaskRoom
 from tests.support.by_hand import accept
 from tests.support.patience import WAIT
-from tests.support.sides import eventually
+from tests.support.sides import Gate, eventually
 
 from .tasked import DECLARED, RELATED, Extended, Session, served, text
 
@@ -81,6 +81,29 @@ def test_a_task_is_cancelled_wherever_it_runs(two, monkeypatch):
         assert one.get(id)["result"]["status"] == "cancelled"
         eventually(lambda: seen == [True])
         eventually(lambda: one.count("late task results") == 1)
+
+
+def test_progress_of_a_task_that_another_process_has_ended_changes_nothing(two, monkeypatch):
+    monkeypatch.setattr(engine, "TICK", 3000.0)  # so that the process which runs it does not look
+    here, there = two
+    ended, said = Gate(), Gate()
+
+    @here.tool(task="optional")
+    def long(ctx: Context) -> str:
+        ended.hold()
+        ctx.progress(1, 2, "half")
+        said.hold()
+        return "late"
+
+    with ended, said, Extended(here) as one, Extended(there) as other:
+        id = one.begin("long")
+        ended.entered()
+        other.get(id, "tasks/cancel")
+        before = other.get(id)["result"]
+        ended.open()
+        said.entered()
+        assert before["status"] == "cancelled" and "cancelled" in before["statusMessage"]
+        assert other.get(id)["result"] == before
 
 
 def test_who_waits_or_listens_hears_of_tasks_of_other_processes(two):
