@@ -256,7 +256,7 @@ def test_a_kept_list_takes_nothing_that_is_out_of_date():
 
 
 @pytest.mark.parametrize(("ttl", "counted"), [
-    (-1, 1), (-5, 1), (-5.0, 1), (-2 ** 60, 1), (0, 0), (1, 0), (5, 0), (2 ** 60, 0), ("left out", 0),
+    (-1, 1), (-5, 1), (-5.0, 1), (-2 ** 60, 1), (0, 0), (1, 0), (5, 0), (5.0, 1), (2 ** 60, 0), ("left out", 0),
 ])
 def test_a_time_to_live_that_is_none_is_counted_and_the_answer_taken(ttl, counted):
     """[2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field]: an integer from 0 up."""

@@ -197,6 +197,8 @@ def test_a_listener_is_told_once_how_many_messages_it_missed(how: str, waiting: 
         told = [message["params"]["data"]["message"] for message in messages if message["params"]["level"] != "info"]
         assert heard[-waiting:] == ["%d" % number for number in range(100 - waiting, 100)]
         assert [text.rpartition(": ")[2] for text in told] == [str(100 - waiting)][:100 - waiting]
+        again = web.get()
+        assert not again.messages(), "it was told once"
 
 
 def test_who_wants_to_hear_of_errors_only_is_told_as_of_an_error() -> None:
@@ -291,6 +293,21 @@ def test_replies_that_nobody_reads_are_bounded_and_who_reads_is_served() -> None
         for each in (*raws, still):
             each.sock.close()
         until(lambda: held.total == 0)
+
+
+@pytest.mark.parametrize("most, clients, lost", [(2, 2, 0), (1, 2, 1), (2, 3, 1), (1, 1, 0)])
+def test_of_clients_that_read_nothing_as_many_stay_as_there_is_room_for(most: int, clients: int, lost: int) -> None:
+    """The last one stays whatever it is sent; two that have more together than there is room for do not."""
+    with serving(big, limits=Limits(max_held_bytes=most * UNREAD)) as server:
+        raws = []
+        for number in range(clients):
+            raws.append(lazy(server, "/%d/%d" % (UNREAD, number)))
+            until(lambda: server.held.of(str(number)) > 0 or server.counters().get("unread replies", 0) > 0)
+        until(lambda: server.counters().get("unread replies", 0) == lost and not server.held.crowded()
+              or clients == 1 and server.held.total > 0)
+        assert server.counters().get("unread replies", 0) == lost and server.connections == clients - lost
+        for each in raws:
+            each.sock.close()
 
 
 def test_one_principal_does_not_take_the_room_of_all() -> None:
