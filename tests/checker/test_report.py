@@ -188,6 +188,67 @@ def test_requests_of_a_server_that_died_are_named_with_the_reason():
     assert [each["id"] for each in json.loads(FORMATS["json"]([report]))["unanswered"]] == ["1"]
 
 
+@pytest.mark.parametrize("end, why", [
+    ("", "the recording ends"), ("* server close {}", "the server closed the connection"),
+    ("* client close {}", "the client closed the connection"), ("* - close {}", "the connection was closed"),
+    ('* server process {"did": "exit", "code": 3}', "the server's process ended (exit code 3)"),
+])
+def test_why_a_request_has_no_response_is_said_as_far_as_it_is_known(end, why):
+    text = judged("\n on stdio 2025-06-18\n C #1 tools/list\n %s" % end).lines()
+    assert [line.partition(" s: ")[2] for line in text if "tools/list of the client" in line] == [why]
+
+
+@pytest.mark.parametrize("number, shown, more", [(1, 1, None), (6, 6, None), (7, 6, "and 1 more"), (9, 6, "and 3 more")])
+def test_the_first_requests_without_a_response_are_shown_and_the_others_counted(number, shown, more):
+    text = judged("\n on stdio 2025-06-18\n" + "\n".join(" C #%d tools/list" % each for each in range(number))).lines()
+    assert "%d request%s without a response:" % (number, "" if number == 1 else "s") in text
+    assert len([line for line in text if "tools/list of the client" in line]) == shown
+    assert [line.strip() for line in text if line.startswith("  and ")] == ([more] if more else [])
+
+
+@pytest.mark.parametrize("number, shown, head", [
+    (1, 1, "1 line that is no message of the protocol:"), (5, 5, "5 lines that are no message of the protocol:"),
+    (6, 5, "6 lines that are no message of the protocol:"),
+])
+def test_lines_that_are_no_message_are_counted(number, shown, head):
+    text = judged("\n on stdio 2025-06-18\n" + "\n".join(" S| line %d" % each for each in range(number))).lines()
+    assert head in text and len([line for line in text if ": line " in line]) == shown
+    assert ("  ..." in text) == (number > shown)
+
+
+def test_the_head_counts_what_the_groups_are_and_a_level_takes_those_at_or_above_it():
+    warned = """
+        on stdio 2025-11-25
+        C #1 tools/list
+        S #1 {"tools": [{"name": "tool a", "inputSchema": {"type": "object"}}]}
+        S #7 {}
+    """
+    report = judged(warned, name="")
+    counts = report.counts()
+    assert (counts["violation"], counts["warning"], counts["accepted"]) == (1, 1, 0)
+    assert [group.finding.verdict for group in report.groups] == ["violation", "warning"], "the worst first"
+    assert len(report.open()) == len(report.open("disagreement")) == 2 and report.open("violation") == report.groups[:1]
+    head, numbers = report.lines()[:2]
+    assert head.startswith("%d messages, 2025-11-25 over stdio" % report.checker.messages)
+    assert numbers.startswith("1 violation, 1 warning; ") and "accepted" not in numbers
+    keys = [group.finding.key for group in report.groups]
+    accepted = judged(warned, accepted={keys[0]: "known"})
+    assert [group.finding.key for group in accepted.groups] == keys[::-1], "what is accepted comes last"
+    assert accepted.lines()[1].startswith("0 violations, 1 warning, 1 accepted; ") and accepted.open("violation") == []
+    assert accepted.stale == [] and "accepted, but not found:" not in accepted.lines()
+
+
+@pytest.mark.parametrize("unsure", [False, True])
+def test_what_cannot_be_told_is_counted_and_listed_when_asked_for(unsure):
+    report = judged('\n on stdio 2026-07-28 late\n C #1 tools/list {}\n S #1 {"tools": []}')
+    judged_rules, missing = report.rules()
+    lines = report.lines(unsure=unsure)
+    assert missing and judged_rules and "%d rules judged, %d cannot tell%s" % (
+        judged_rules, len(missing), "" if unsure else " (--unsure lists them)") in "\n".join(lines)
+    assert ("cannot tell:" in lines) == unsure and ("(--unsure" in lines[1]) is not unsure
+    assert all(any(line.startswith("  %s: " % id) for line in lines) == unsure for id in missing)
+
+
 def test_the_first_lines_that_are_no_message_are_shown_shortened():
     lines = "\n".join("    S| Listening on port %d" % number for number in range(8))
     text = judged("\n    on stdio 2025-06-18\n%s\n    S| %s\n" % (lines, "x" * 500)).lines()

@@ -8,6 +8,36 @@ TOOL = '{"name": "t", "inputSchema": {"type": "object"}}'
 OTHER = '{"name": "u", "inputSchema": {"type": "object"}}'
 COMPLETE = 'completion/complete {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": "x"}}'
 
+LEVEL = 'on stdio 2025-06-18\n C #1 logging/setLevel {"level": %s}\n S #1 %s'
+META = '%sC #2 tools/list {"_meta": {"io.modelcontextprotocol/logLevel": %s}}\n S #2 %s'
+NEW = 'on stdio 2026-07-28 server={"logging": {}, "tools": {}}\n '
+KNOWN = NEW + 'C #1 tools/list {}\n S #1 {"tools": []}\n '
+LOGGED = '\n S notifications/message {"level": "info", "data": "x"}\n '
+
+
+@pytest.mark.parametrize("text, ids", [
+    (LEVEL % ('"verbose"', "{}"), ["logging.invalid-level"]),
+    (LEVEL % ('"verbose"', '!-32603 "Internal error"'), ["logging.invalid-level"]),
+    (LEVEL % ('"verbose"', '!-32602 "Unknown level"'), []), (LEVEL % ('"verbose"', '!-32601 "Method not found"'), []),
+    (LEVEL % ('"DEBUG"', "{}"), ["logging.invalid-level"]), (LEVEL % ('"debug"', "{}"), []),
+    (LEVEL % ('"debug"', '!-32603 "Internal error"'), []), (LEVEL % ("7", '!-32603 "Internal error"'), []),
+    (META % (KNOWN, '"loud"', '{"tools": []}'), ["logging.invalid-level-meta"]),
+    (META % (KNOWN, "7", '{"tools": []}'), ["logging.invalid-level-meta"]),
+    (META % (KNOWN, '"loud"', '!-32602 "Unknown level"'), []),
+    (META % (KNOWN, '"loud"', '!-32603 "Internal error"'), []), (META % (KNOWN, '"info"', '{"tools": []}'), []),
+    (META % (KNOWN, '"info"', '{"tools": []}') + LOGGED, ["logging.opt-in"]),
+    (KNOWN + 'C #2 tools/list {"_meta": {"io.modelcontextprotocol/logLevel": "info"}}' + LOGGED
+     + 'S #2 {"tools": []}', []),
+    (KNOWN + 'C #2 tools/list {"_meta": {"io.modelcontextprotocol/logLevel": "info"}}\n'
+     ' C #3 tools/list {"_meta": {"io.modelcontextprotocol/logLevel": "info"}}\n S #2 {"tools": []}' + LOGGED
+     + 'S #3 {"tools": []}', []),
+    (KNOWN + "C #2 tools/list {}" + LOGGED + 'S #2 {"tools": []}', ["logging.opt-in"]),
+])
+def test_requests_that_name_a_level_of_the_log(text, ids):
+    """[2025-06-18 server/utilities/logging §Error Handling], [2026-07-28 server/utilities/logging §Error Handling]"""
+    assert [each for each in roots(text) if each.startswith("logging.")] == ids
+
+
 LEGAL = {
     "a list that changes, announced a moment later": """
         on stdio 2025-06-18

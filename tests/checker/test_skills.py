@@ -121,6 +121,37 @@ def test_what_is_legal_is_silent(name):
     assert [(each.rule.id, each.evidence) for each in judged(LEGAL[name]).findings] == []
 
 
+ASK = '\nC #1 skills/get {"uri": "%s"}\nS #1 ' % FILE
+FOLDER = '\nC #1 resources/directory/read {"uri": "%s/forms"}\nS #1 ' % SKILL
+
+
+@pytest.mark.parametrize("text, ids", [
+    ('\nC #1 skills/list {}\nS #1 !-32603 "Internal error"', []),
+    ('\nC #1 skills/list {}\nS #1 !-32601 "Method not found"', ["skills.list-implemented"]),
+    (ASK + '!-32601 "Method not found"', ["skills.get-implemented"]),
+    (FOLDER + '!-32601 "Method not found"', ["skills.directory-read-implemented"]),
+    (ASK + '!-32602 "Unknown skill"', []), (ASK + '!-32603 "Internal error"', []),
+    (ASK + '!-32603 "Unknown skill"', ["skills.get-unknown-skill-error"]),
+    (ASK + '!-32000 "There is no such skill"', ["skills.get-unknown-skill-error"]),
+    (ASK + '{}', ["skills.get-unknown-skill-error"]),
+    (LISTED + ASK + '!-32602 "Unknown skill"', ["skills.get-answers-unlisted"]),
+    (LISTED + "@ 59" + ASK + '!-32602 "Unknown skill"', ["skills.get-answers-unlisted"]),
+    (LISTED + "@ 61" + ASK + '!-32602 "Unknown skill"', []),
+    (LISTED + ASK.replace("refunds/", "other/") + '!-32602 "Unknown skill"', []),
+    (LISTED + ASK + '!-32603 "Internal error"', []),
+    (LISTED + FOLDER + '!-32602 "Not a directory"', ["skills.directory-read-every-directory"]),
+    (LISTED + "@ 59" + FOLDER + '!-32602 "Not a directory"', ["skills.directory-read-every-directory"]),
+    (LISTED + "@ 61" + FOLDER + '!-32602 "Not a directory"', []),
+    (LISTED + FOLDER.replace("/forms", "/other") + '!-32602 "Not a directory"', []),
+    (FOLDER + '!-32603 "Not a directory"', ["skills.directory-read-error"]),
+    ('\nC #1 skills/get {"uri": "%s"}\nS #1 !-32602 "Unknown skill"' % SKILL, ["skills.get-names-skill-md"]),
+    ('\nC #1 skills/list {}\nS #1 !-32603 ""', ["skills.informative-errors"]),
+])
+def test_what_the_methods_of_skills_are_answered(text, ids):
+    """[2026-07-28 extensions/skills/skills §Getting a Skill > Response]"""
+    assert [each for each in roots(START + "\n" + text) if each.startswith("skills.")] == ids
+
+
 def over_http(text):
     """The same conversation over HTTP, where several clients may share a connection."""
     return text.replace("on stdio", "on http")

@@ -23,6 +23,44 @@ CHART = '{"name": "chart", "inputSchema": {"type": "object"}, "_meta": {"ui": {"
 APPS = ('on stdio 2025-11-25 client={"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": '
         '["text/html;profile=mcp-app"]}}}\n C #1 tools/list\n S #1 {"tools": [%s]}\n')
 
+POLLED = created(task={"pollInterval": 5000})
+WANTED = report("input_required")
+
+
+def polls(*pauses, first=3):
+    """Polls of a task at work, each so many seconds after the one before."""
+    return "".join("\n @ %s" % pause + GET % (first + number, first + number, report(more={"pollInterval": 5000}))
+                   for number, pause in enumerate(pauses))
+
+
+@pytest.mark.parametrize("text, ids", [
+    (POLLED + polls(5, 0.1, 0.1), []), (POLLED + polls(5, 0.1, 0.1, 0.1), ["tasks.respect-poll-interval"]),
+    (POLLED + polls(5, 0.1, 0.1, 0.1, 0.1), ["tasks.respect-poll-interval"]),
+    (POLLED + polls(5, 2.4, 2.4, 2.4), ["tasks.respect-poll-interval"]), (POLLED + polls(5, 2.6, 2.6, 2.6), []),
+    (POLLED + polls(5, 0.1, 0.1, 5, 0.1, 0.1), []),
+    (created() + "\n @ 590" + CALL, []), (created() + "\n @ 610" + CALL, ["tasks.keep-polling"]),
+    (created() + GET % (3, 3, report()) + "\n @ 590" + CALL, []),
+    (created() + GET % (3, 3, report()) + "\n @ 610" + CALL, ["tasks.poll-until-terminal"]),
+    (created() + GET % (3, 3, report("completed")) + "\n @ 610" + CALL, []),
+    (created() + FETCH % (3, 3, '!-32603 "Internal error"') + "\n @ 610" + CALL,
+     ["tasks.poll-while-result-pending"]),
+    (created() + FETCH % (3, 3, '!-32603 "Internal error"') + "\n @ 590" + CALL, []),
+    (created() + GET % (3, 3, WANTED) + GET % (4, 4, WANTED) + FETCH % (5, 5, DONE), []),
+    (created() + GET % (3, 3, WANTED) + GET % (4, 4, WANTED) + GET % (5, 5, WANTED),
+     ["tasks.input-required-result-call"]),
+    (created() + GET % (3, 3, WANTED) + GET % (4, 4, WANTED) + GET % (5, 5, WANTED) + GET % (6, 6, WANTED),
+     ["tasks.input-required-result-call"]),
+    (created() + "\n S #7 " + ASKING + "\n @ 29" + GET % (3, 3, report()) + "\n C #7 " + ANSWER,
+     ["tasks.input-required"]),
+    (created() + "\n S #7 " + ASKING + "\n @ 31" + GET % (3, 3, report()) + "\n C #7 " + ANSWER, []),
+    (created() + "\n S #7 " + ASKING + GET % (3, 3, WANTED) + "\n C #7 " + ANSWER, []),
+])
+def test_how_a_task_is_polled(text, ids):
+    """[2025-11-25 basic/utilities/tasks §Getting Tasks], [2025-11-25 basic/utilities/tasks §Input Required Status]"""
+    found = [each.rule.id for each in judged(text).findings if each.cause is None]
+    assert [each for each in found if each.startswith("tasks.")] == ids
+
+
 LEGAL = {
     "a task that asks, with its notifications and its progress": (
         listed() + '\n C #2 tools/call {"name": "slow", "task": {}, "_meta": {"progressToken": 1}}'

@@ -242,6 +242,23 @@ def test_exit_codes_tell_who_said_no(arguments, code, words, address, capsys):
     assert (out == "no\n") == ("fail" in arguments)
 
 
+@pytest.mark.parametrize("seconds, taken", [
+    ("0.5", True), ("0.001", True), ("1", True), ("1.5", True), ("0", False), ("-0.5", False), ("nan", False),
+    ("0.0", False),
+])
+@pytest.mark.parametrize("words", [
+    ["tools", "{nobody}"], ["ping", "{nobody}"], ["doctor", "{nobody}"],
+    ["examine", "{nobody}", "--revision", "2025-11-25", "--only", "ping"],
+    ["replay", "{recording}", "--as-client", "{nobody}"],
+], ids=lambda words: words[0])
+def test_a_time_may_be_any_part_of_a_second(words, seconds, taken, tmp_path, capsys):
+    (tmp_path / "recording").write_text('{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n')
+    given = [word.format(nobody="tcp://127.0.0.1:1", recording=tmp_path / "recording") for word in words]
+    code, out, err = here(capsys, *given, "--timeout=" + seconds)
+    assert ("--timeout must be more than 0 seconds" in err) is not taken
+    assert (code in (1, 3)) if taken else code == 2, (out, err)
+
+
 @pytest.mark.parametrize("server, words", [
     ("no-such-command", "no-such-command"),
     ("%s -c pass" % shlex.quote(sys.executable), "exited with code 0"),

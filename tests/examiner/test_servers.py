@@ -8,7 +8,7 @@ import pytest
 from mcp_ref import Server
 from mcp_ref.examiner.examination import BROKEN, KEPT, WARNED, Chapter, Examination
 from mcp_ref.examiner.report import ExaminationReport
-from mcp_ref.examiner.scenes import load
+from mcp_ref.examiner.scenes import KEPT as KEEPS, Broken, CannotTell, load, refused as must_be_refused
 from mcp_ref.examiner.wire import Reaction, Pipe, Web
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.transports.memory import InProcess
@@ -360,6 +360,48 @@ def test_a_lie_is_named(server: Server, lie: Lie) -> None:
     chapter = examined(server, lie.revision, [lie.scene], lie.edit, lie.hears,
                        patience(QUICK) if lie.quick else WAIT)
     assert lie.id in named(chapter), (chapter.scenes, chapter.faults)
+
+
+def answered(request: Message, response: Message) -> Message:
+    return response if "error" not in response else {
+        "jsonrpc": "2.0", "id": response.get("id"), "result": {"resultType": "complete"}}
+
+
+@pytest.mark.parametrize("name, expected", [
+    ("2024-11-05", {"lifecycle.base-required", "prompts.invalid-name", "prompts.missing-arguments",
+                    "tools.validate-inputs", "logging.validate-fields", "pagination.invalid-cursor-32602"}),
+    (HANDSHAKE, {"lifecycle.base-required", "prompts.invalid-name", "prompts.missing-arguments",
+                 "tools.validate-inputs", "logging.validate-fields", "pagination.invalid-cursor-32602",
+                 "completion.validate-inputs"}),
+    (LAST, {"version.base-required", "prompts.invalid-name", "prompts.missing-arguments", "tools.validate-inputs",
+            "pagination.invalid-cursor-32602", "completion.validate-inputs", "resources.not-found-not-empty"}),
+])
+def test_a_server_that_answers_what_it_has_to_refuse(server: Server, name: str, expected: Set[str]) -> None:
+    def edit(request: Message, response: Message) -> Message:
+        return response if request.get("method") == "server/discover" else answered(request, response)
+
+    chapter = examined(server, name, edit=edit, seconds=WAIT)
+    assert not chapter.refused and expected <= named(chapter), (expected - named(chapter), chapter.faults)
+    told = {fault.id: fault.evidence for fault in chapter.faults if "in the place of" in fault.evidence}
+    assert told["prompts.invalid-name"].endswith("in the place of -32602") and "result {" in told["prompts.invalid-name"]
+
+
+@pytest.mark.parametrize("answer, codes, verdict", [
+    (Reaction({"error": {"code": -32602, "message": ""}}), (-32602,), KEEPS),
+    (Reaction({"error": {"code": -32602, "message": ""}}), (-32601, -32602), KEEPS),
+    (Reaction({"error": {"code": 5, "message": ""}}), (), KEEPS),
+    (Reaction({"error": {"code": -32603, "message": ""}}), (-32602,), Broken),
+    (Reaction({"error": {"code": True, "message": ""}}), (1,), Broken), (Reaction({"error": 7}), (), Broken),
+    (Reaction({"result": {}}), (-32602,), Broken), (Reaction({"result": {}}), (), Broken),
+    (Reaction({"result": {}}, status=200), (), Broken), (Reaction(status=400), (), Broken),
+    (Reaction(), (), CannotTell), (Reaction(why="the process has ended"), (-32602,), CannotTell),
+])
+def test_what_has_to_be_refused_and_what_came_of_it(answer: Reaction, codes: Any, verdict: Any) -> None:
+    said: Any = must_be_refused(answer, *codes)
+    assert said is verdict if verdict is KEEPS else isinstance(said, verdict)
+    if verdict is not KEEPS:
+        wanted = "in the place of " + (" or ".join(map(str, codes)) or "an error")
+        assert wanted in (str(said))
 
 
 def test_every_scene_that_decides_has_a_lie() -> None:
