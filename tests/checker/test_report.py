@@ -198,7 +198,9 @@ def test_why_a_request_has_no_response_is_said_as_far_as_it_is_known(end, why):
     assert [line.partition(" s: ")[2] for line in text if "tools/list of the client" in line] == [why]
 
 
-@pytest.mark.parametrize("number, shown, more", [(1, 1, None), (6, 6, None), (7, 6, "and 1 more"), (9, 6, "and 3 more")])
+@pytest.mark.parametrize("number, shown, more", [
+    (1, 1, None), (6, 6, None), (7, 6, "and 1 more"), (9, 6, "and 3 more"),
+])
 def test_the_first_requests_without_a_response_are_shown_and_the_others_counted(number, shown, more):
     text = judged("\n on stdio 2025-06-18\n" + "\n".join(" C #%d tools/list" % each for each in range(number))).lines()
     assert "%d request%s without a response:" % (number, "" if number == 1 else "s") in text
