@@ -73,8 +73,7 @@ class Servers:
         open_url: Optional[Callable[[str], Any]] = None,
         on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
         roots: Union[None, Roots, Place, Iterable[Place]] = None,
-        audit: Union[None, Audit, AuditTarget] = None,
-        skill_cache: "Union[str, os.PathLike[str], None]" = None,
+        audit: Union[None, Audit, AuditTarget] = None, skill_cache: "Union[str, os.PathLike[str], None]" = None,
         on_lost: Optional[Callable[[str, str], Any]] = None,
         on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
         on_update: Optional[Callable[[str, str], Any]] = None,
@@ -107,8 +106,7 @@ class Servers:
         self._rule = name_rule
         self._stderr = stderr
         self._on_lost, self._on_log = on_lost, on_log
-        self._on_update = on_update
-        self._on_notification = on_notification
+        self._on_update, self._on_notification = on_update, on_notification
         shared = Roots(roots) if roots is not None and not isinstance(roots, Roots) else roots
         self._callbacks = HostCallbacks(
             policy or Policy(), self.record, lambda: sorted(self.clients), shared, sampling, models, sampling_tools,
@@ -147,8 +145,7 @@ class Servers:
         open_url: Optional[Callable[[str], Any]] = None,
         on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
         roots: Union[None, Roots, Place, Iterable[Place]] = None,
-        audit: Union[None, Audit, AuditTarget] = None,
-        skill_cache: "Union[str, os.PathLike[str], None]" = None,
+        audit: Union[None, Audit, AuditTarget] = None, skill_cache: "Union[str, os.PathLike[str], None]" = None,
         on_lost: Optional[Callable[[str, str], Any]] = None,
         on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
         on_update: Optional[Callable[[str, str], Any]] = None,
