@@ -112,6 +112,7 @@ class Limits(Record):
     cached_completion_seconds    seconds      for which a client keeps an answer to a completion
     drain                        seconds      in which one more handler has to end after the peer left
     shutdown_grace               seconds      for handlers, or a child, to end by themselves
+    serve_grace                  seconds      for requests over HTTP or a socket to finish after SIGTERM
     terminate_grace              seconds      for a child to end after SIGTERM
     max_tool_calls_per_second    a second     tool calls of one client
     max_completions_per_second   a second     completions, of one client or server
@@ -284,6 +285,9 @@ class Limits(Record):
     again, up to ``shutdown_grace``. Then they are cancelled."""
     shutdown_grace: float = 2.0
     """Time for running handlers to end after the connection ended, and for a child after its stdin closed."""
+    serve_grace: float = 30.0
+    """Time for running requests to finish after SIGTERM, where clients come over HTTP or a socket. Then they are
+    cancelled. A server over stdio has one client, which waits for it: there ``shutdown_grace`` holds."""
     terminate_grace: float = 2.0
     """Time for a child to end after SIGTERM, before SIGKILL."""
 

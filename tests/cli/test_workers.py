@@ -184,7 +184,8 @@ def test_who_does_not_end_is_killed(monkeypatch):
             raise subprocess.TimeoutExpired("it", timeout)
 
     second.wait = wait
-    scene.supervisor.end(5)
+    scene.supervisor.workers[1].grace = 2.0
+    scene.supervisor.end(3)
     assert first.told == ["terminate", "kill"] and second.told == ["stubborn", "terminate", "kill"]
     assert scene.now == 105.0 and not scene.supervisor.workers
     for end in scene.ends:
@@ -306,7 +307,7 @@ def test_a_worker_that_is_ready_when_its_parent_is_gone_leaves_nothing_behind(tm
     for parents in (heard, held):
         os.close(parents)
     told = {"file": str(tmp_path / "app.py"), "name": None, "trace": None, "http": "127.0.0.1:0", "guard": {},
-            "sessions": "store:%s" % (folder / "sessions.db"), "folder": str(folder),
+            "grace": None, "sessions": "store:%s" % (folder / "sessions.db"), "folder": str(folder),
             "fds": [sock.fileno() for sock in sockets], "alive": alive, "ready": ready}
     worker = subprocess.Popen(
         [sys.executable, "-c", workers.child_code(workers.__name__, "work"), json.dumps(told)],
@@ -319,10 +320,13 @@ def test_a_worker_that_is_ready_when_its_parent_is_gone_leaves_nothing_behind(tm
     assert (worker.returncode, said) == (0, b"") and not folder.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_what_runs_is_finished_at_the_end(number, tmp_path):
+@pytest.mark.parametrize("number, options, limits", [
+    (signal.SIGTERM, [], "shutdown_grace"), (signal.SIGINT, [], "shutdown_grace"),
+    (signal.SIGTERM, ["--grace", str(WAIT)], "serve_grace = server.limits.shutdown_grace")])
+def test_what_runs_is_finished_at_the_end(number, options, limits, tmp_path):
     """A terminal sends SIGINT to all processes at once, others SIGTERM to the parent."""
-    with Run(tmp_path, "--workers", "2").serving() as run:
+    app = "%s\nserver.limits.%s = 0.0\n" % (APP, limits)
+    with Run(tmp_path, "--workers", "2", *options, app=app).serving() as run:
         with connect(run.url) as client:
             begun = threading.Event()
             future = client.submit_tool("hold", progress=lambda *step: begun.set())
@@ -357,7 +361,7 @@ def test_a_tool_that_ends_the_process_leaves_the_other_workers_serving(tmp_path)
 
 def test_a_second_sigterm_kills_what_still_runs(tmp_path):
     app = APP + "\n@server.tool\ndef stuck(ctx: Context) -> None:\n    ctx.progress(1)\n    while True:\n" \
-        "        __import__('time').sleep(60)\nserver.limits.shutdown_grace = 3600.0\n"
+        "        __import__('time').sleep(60)\nserver.limits.serve_grace = 3600.0\n"
     with Run(tmp_path, "--workers", "1", app=app).serving() as run:
         client = connect(run.url)
         begun = threading.Event()
@@ -382,7 +386,8 @@ def test_a_file_that_does_not_run_is_said(tmp_path):
     (["--workers", "2", "--sessions", "memory"], "--sessions memory is for one process"),
     (["--workers", "0"], "a number from 1 on"), (["--sessions", "store"], "names the file"),
     (["--sessions", "disk"], "takes memory, none or store:PATH"), (["--sessions", "none:x"], "takes memory"),
-    (["--stateless", "--sessions", "memory"], "is --sessions none"), (["--sessions", "store:"], "takes memory"),
+    (["--stateless", "--sessions", "memory"], "is --sessions none"), (["--grace", "nan"], "a number of seconds"),
+    (["--sessions", "store:"], "takes memory"),
 ])
 def test_options_that_do_not_go_together(options, words, tmp_path, capsys):
     file = tmp_path / "app.py"
@@ -392,10 +397,10 @@ def test_options_that_do_not_go_together(options, words, tmp_path, capsys):
     assert (code, out) == (2, "") and words in err
 
 
-@pytest.mark.parametrize("options", [["--workers", "2"], ["--sessions", "none"], ["--stateless"]])
+@pytest.mark.parametrize("options", [["--workers", "2"], ["--sessions", "none"], ["--stateless"], ["--grace", "1"]])
 def test_options_that_are_for_http(options, tmp_path, capsys):
     code, out, err = here(capsys, "run", str(tmp_path / "app.py"), *options)
-    assert (code, out) == (2, "") and "are for --http HOST:PORT" in err
+    assert (code, out) == (2, "") and "for --http HOST:PORT" in err
 
 
 def test_the_parent_checks_file_and_address(tmp_path, capsys):

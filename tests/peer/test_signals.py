@@ -27,11 +27,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 APP = """
-import atexit, os, signal, sys, threading, time
+import atexit, json, os, signal, sys, threading, time
 from mcp_ref import Context, Server
 from mcp_ref.limits import Limits
 from mcp_ref.server.serving import process
-GO, GRACE, EXECUTOR = int(os.environ["GO"]), float(os.environ["GRACE"]), os.environ.get("EXECUTOR", "")
+GO, EXECUTOR = int(os.environ["GO"]), os.environ.get("EXECUTOR", "")
 process.SAME_SECONDS = 0.0
 
 def say(text):
@@ -44,7 +44,7 @@ if EXECUTOR == "inline":
 elif EXECUTOR == "queue":
     from mcp_ref.peer.main_thread import MainThreadQueue
     executor = MainThreadQueue(60)
-server = Server("app", limits=Limits(shutdown_grace=GRACE, drain=0.1), executor=executor)
+server = Server("app", limits=Limits(drain=0.1, **json.loads(os.environ["LIMITS"])), executor=executor)
 
 @server.tool
 def wait() -> str:
@@ -117,7 +117,10 @@ class Program:
         file.write_text(APP + ("" if serve is None else RUNS.replace("SERVE", serve).replace("BEFORE", before)))
         words = [sys.executable, str(file)] if serve else [sys.executable, "-m", "mcp_ref", "run", str(file), *options]
         go, self._go = os.pipe()
-        environment = dict(os.environ, GO=str(go), GRACE=str(grace), EXECUTOR=executor, PYTHONPATH=str(ROOT))
+        limits = {"shutdown_grace": grace}
+        if serve == HTTP or options:  # a call that runs has longer than a cancelled one
+            limits = {"shutdown_grace": min(grace, 0.1), "serve_grace": grace}
+        environment = dict(os.environ, GO=str(go), LIMITS=json.dumps(limits), EXECUTOR=executor, PYTHONPATH=str(ROOT))
         self.process = subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         pass_fds=[go], env=environment, cwd=str(folder), preexec_fn=heed_interrupts)
         os.close(go)
@@ -294,6 +297,17 @@ def test_a_call_on_the_main_thread_is_not_torn_out_of_its_work(executor, tmp_pat
         assert program.over() == 0 and program.said("call ended", *ALL) == ["call ended", *ALL]
 
 
+@pytest.mark.parametrize("way", WAYS[3:])
+def test_the_option_says_how_long_a_call_may_run(way, tmp_path):
+    with Program(tmp_path, *way, "--grace", str(WAIT), grace=0.0) as program:
+        answer = program.call("wait")
+        program.until("begun")
+        program.tell(signal.SIGTERM)
+        eventually(program.refuses)
+        program.go()
+        assert answer()["result"]["content"][0]["text"] == "done" and program.over() == 0
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_call_that_does_not_end_in_time_is_cancelled(way, tmp_path):
     with Program(tmp_path, *way, grace=0.1) as program:
@@ -360,7 +374,8 @@ def test_a_second_sigterm_that_follows_at_once_is_the_same(tmp_path):
 
 @pytest.mark.parametrize("serve", [STDIO, HTTP])
 def test_a_second_interrupt_ends_the_wait(serve, tmp_path):
-    with Program(tmp_path, serve, grace=600.0, before="server.limits.drain = 600.0") as program:
+    before = "server.limits.drain = server.limits.shutdown_grace = 600.0"
+    with Program(tmp_path, serve, grace=600.0, before=before) as program:
         program.call("stuck")
         program.until("begun")
         program.tell(signal.SIGINT)

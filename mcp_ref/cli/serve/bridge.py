@@ -11,7 +11,7 @@ from ..output import DONE, UsageError
 from ..tracing import trace_to
 from ..use.connecting import entries_of, take_entry, target_arguments, target_options
 from .guarding import declare, listener_options, told
-from .run import serve_http, serve_socket, serve_stdio
+from .run import check_grace, grace_option, serve_http, serve_socket, serve_stdio
 
 if TYPE_CHECKING:
     from ...bridge import Bridge
@@ -38,6 +38,7 @@ The exit code is 3 if the server of the only session, over stdio, could not be s
 def _bridge(options: Any) -> int:
     if options.http and options.listen:
         raise UsageError("--http and --listen are two ways to serve: use one of them")
+    check_grace(options)
     guard = listener_options(told(options, both_sides=True))
     entries = entries_of(options.server)
     try:
@@ -47,9 +48,9 @@ def _bridge(options: Any) -> int:
     trace = trace_to(options.trace)
     with bridge:
         if options.http:
-            serve_http(bridge, options.http, "memory", trace, guard)
+            serve_http(bridge, options.http, "memory", trace, guard, options.grace)
         elif options.listen:
-            serve_socket(bridge, options.listen, trace)
+            serve_socket(bridge, options.listen, trace, options.grace)
         else:
             serve_stdio(bridge, trace)
             if bridge.failure is not None:
@@ -97,10 +98,12 @@ def _find_program(options: Any) -> None:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     target_options(parser)
-    add = parser.add_argument_group("serving").add_argument
+    serving = parser.add_argument_group("serving")
+    add = serving.add_argument
     add("--http", metavar="HOST:PORT", help="serve clients over HTTP there, at /mcp (default: one client, over standard"
         " input and output)")
     add("--listen", metavar="ADDRESS", help="serve clients on tcp://host:port or unix:///path")
+    grace_option(serving)
     declare(parser, both_sides=True)
     parser.epilog = _EXAMPLES
 

@@ -25,9 +25,9 @@ def _run(options: Any) -> int:
     trace = trace_to(options.trace)
     server = load(options.file, options.name)
     if options.http:
-        serve_http(server, options.http, options.sessions, trace, guard)
+        serve_http(server, options.http, options.sessions, trace, guard, options.grace)
     elif options.listen:
-        serve_socket(server, options.listen, trace)
+        serve_socket(server, options.listen, trace, options.grace)
     else:
         serve_stdio(server, trace)
     return DONE
@@ -50,8 +50,11 @@ def _tapped(transport: "Transport", trace: "Trace") -> "Transport":
     return tap(transport, trace, "server")
 
 
-def serve_socket(server: "Server", address: str, trace: "Optional[Trace]") -> None:
-    """Serve on a socket until a signal comes; print the address, with the chosen port, to standard error."""
+def serve_socket(server: "Server", address: str, trace: "Optional[Trace]", grace: Optional[float]) -> None:
+    """Serve on a socket until a signal comes; print the address, with the chosen port, to standard error.
+
+    ``grace``: the seconds that running requests have after SIGTERM, by default ``serve_grace`` of the server's limits.
+    """
     from ...server.serving.process import Termination
     from ...server.serving.socket_listener import ServerListener
 
@@ -65,7 +68,7 @@ def serve_socket(server: "Server", address: str, trace: "Optional[Trace]") -> No
     listener.warns = False
     listener.open()
     try:
-        with Termination(lambda: listener.close(server.limits.shutdown_grace)) as termination:
+        with Termination(lambda: listener.close(server.limits.serve_grace if grace is None else grace)) as termination:
             note("listening on %s; Ctrl-C ends it" % listener.address)
             if listener.reaches_others:
                 note(open_to_all(listener.address))
@@ -83,6 +86,7 @@ def _check(options: Any) -> None:
         options.sessions = "none"
     if not options.http and (options.sessions or options.workers):
         raise UsageError("--sessions, --stateless and --workers are for --http HOST:PORT")
+    check_grace(options)
     if options.workers is not None and options.workers < 1:
         raise UsageError("--workers takes a number from 1 on")
     if options.workers and options.trace and not is_text(options.trace):
@@ -99,18 +103,39 @@ def _check(options: Any) -> None:
 
 
 def serve_http(
-    server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any]
+    server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any],
+    grace: Optional[float],
 ) -> None:
-    """Serve over HTTP until a signal comes; print the URL, with the chosen port, to standard error."""
+    """Serve over HTTP until a signal comes; print the URL, with the chosen port, to standard error.
+
+    ``grace`` as for `serve_socket`.
+    """
     from ...server.serving.process import Termination
 
     listener = listen_http(server, address, sessions, trace, **guard)
-    with Termination(listener.close) as termination, listener:
+    ending = Termination(lambda: listener.close(server.limits.serve_grace if grace is None else grace))
+    with ending as termination, listener:
         note("serving on %s; Ctrl-C ends it" % listener.address)
         if listener.is_open_to_all:
             note(open_to_all(listener.address) + HTTP_ADVICE)
         while not termination.acted.wait(0.5):
             pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
+
+
+def grace_option(parser: Any) -> None:
+    """Declare ``--grace``. ``parser``: a parser, or a group of its options."""
+    parser.add_argument("--grace", metavar="SECONDS", type=float, help="with --http or --listen: how long running "
+                        "calls may go on after SIGTERM (default: serve_grace of the server's limits, 30)")
+
+
+def check_grace(options: Any) -> None:
+    """Raise `UsageError` for a ``--grace`` that is no time, and over stdio, where ``shutdown_grace`` holds."""
+    if options.grace is None:
+        return
+    if not (options.http or options.listen):
+        raise UsageError("--grace is for --http HOST:PORT and --listen ADDRESS")
+    if not 0 <= options.grace < float("inf"):
+        raise UsageError("--grace takes a number of seconds, from 0 on")
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -124,6 +149,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
                         "file in which processes of this machine share them; with --workers by default a temporary one")
     parser.add_argument("--workers", metavar="N", type=int,
                         help="over HTTP: serve with N processes; one that dies is replaced")
+    grace_option(parser)
     trace_option(parser)
     declare(parser)
 

@@ -11,8 +11,8 @@ a worker dies                  another is started in its place, at once; if thos
                                left that serves, one is started after 0.1 s, unless the last one did not get that far
 a worker dies before any       the parent ends, too, with its exit code: the file is at fault
 has served
-SIGTERM, or SIGINT (Ctrl-C)    the workers finish running calls, for ``shutdown_grace`` seconds, then end, and so
-                               does the parent, with exit code 0, or 130 after SIGINT. Another one kills them
+SIGTERM, or SIGINT (Ctrl-C)    the workers finish running calls, for ``serve_grace`` seconds, then end, and so does
+                               the parent, with exit code 0, or 130 after SIGINT. Another one kills them
 the parent is killed           the workers see the end of a pipe, and end as after SIGTERM
 =============================  =====================================================================================
 
@@ -51,9 +51,10 @@ STEADY = 5.0
 """Seconds after which the end of a worker counts as the first in its place."""
 READY, OPEN_TO_ALL = b"!", b"?"
 """The byte that a worker writes to its pipe when it serves; the second one if other machines can reach it without
-credentials. Only a worker has run the file and knows that; the parent prints the warning once for all of them."""
+credentials. The seconds follow that its running calls have at the end. Only a worker has run the file and knows both;
+the parent prints the warning once for all of them."""
 GRACE = 60.0
-"""Seconds that workers have to end; their running calls have as long as the server's limits say."""
+"""Seconds that workers have to end after the time for their running calls."""
 _SLICE = 0.5
 """Seconds of one wait: a signal that comes just before a wait begins is seen only when the wait ends."""
 
@@ -66,6 +67,7 @@ class Worker:
         self.pipe = pipe
         self.begun = deadline.clock()
         self.served = False
+        self.grace = 0.0
 
 
 class Place:
@@ -123,12 +125,12 @@ class Supervisor:
 
     def _hear(self, place: Place, worker: Worker) -> Optional[int]:
         """Read a worker's pipe: it serves, or has ended. Return an exit code if all are to end."""
-        said = os.read(worker.pipe, 1)
+        said = os.read(worker.pipe, 64)
         if said:
-            worker.served = True
+            worker.served, worker.grace = True, float(said[1:] or 0)
             ready, self._ready = self._ready, None
             if ready is not None:
-                ready(said)
+                ready(said[:1])
             return None
         code = worker.process.wait()
         self._remove(worker)
@@ -156,8 +158,9 @@ class Supervisor:
         self.workers.remove(worker)
 
     def end(self, grace: float = GRACE) -> None:
-        """Send SIGTERM to all workers and wait for them; kill those that take longer than ``grace`` seconds."""
-        end = deadline.Deadline(grace)
+        """Send SIGTERM to all workers and wait for them; kill those that take ``grace`` seconds longer than they said.
+        """
+        end = deadline.Deadline(grace + max((worker.grace for worker in self.workers), default=0.0))
         try:
             for worker in self.workers:
                 worker.process.terminate()
@@ -195,7 +198,7 @@ def supervise(options: Any) -> int:
             sessions = "store:" + os.path.join(folder, "sessions.db")
         told = {"file": options.file, "name": options.name, "trace": options.trace, "http": options.http,
                 "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive,
-                "guard": guarding.told(options)}
+                "grace": options.grace, "guard": guarding.told(options)}
         where = "%s:%d" % ("[%s]" % host if ":" in host else host, sockets[0].getsockname()[1])
         address = "%s://%s/mcp" % ("https" if options.tls_cert else "http", where)
 
@@ -287,8 +290,10 @@ def work() -> None:
         ending.may_wait()
         with listen_http(server, told["http"], told["sessions"], trace_to(told["trace"]), fds=told["fds"],
                          legacy=False, **guarding.listener_options(told["guard"])) as listener:
-            os.write(told["ready"], OPEN_TO_ALL if listener.is_open_to_all else READY)
+            grace = server.limits.serve_grace if told["grace"] is None else told["grace"]
+            os.write(told["ready"], b"%s%f" % (OPEN_TO_ALL if listener.is_open_to_all else READY, grace))
             ending.wait()
+            listener.close(grace)
     except (KeyboardInterrupt, BrokenPipeError):
         pass  # a signal came; or the parent is gone, and there is no one to report to
     except EXPECTED as error:

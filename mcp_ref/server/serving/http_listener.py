@@ -29,6 +29,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
 from urllib.parse import urlsplit
 
+from ...deadline import Deadline
 from ...diagnostics.packagelog import get_logger
 from ...diagnostics.usercode import log_raised
 from ...http11.message import Exchange
@@ -152,11 +153,13 @@ class HttpListener:
             if self._closed.is_set():
                 return
             grace = self.server.limits.shutdown_grace if grace is None else grace
+            end = Deadline(grace)
             if self.own is not None:
                 self.own.close()
             for endpoint in self._endpoints():
-                endpoint.close(grace)
-            self.http.close(grace)
+                endpoint.close(end.left() or 0.0)
+            # What was cancelled by now still has an answer on its way.
+            self.http.close(max(end.left() or 0.0, min(grace, self.server.limits.shutdown_grace)))
             self.server.let_go(self)
             self._closed.set()
 
@@ -331,7 +334,8 @@ def serve_http(
             health=health, metrics=metrics,
         )
         # SIGTERM is handled before the socket listens: clients may connect at once, to a socket of systemd even before.
-        with Termination(listening.close) as termination, listening as listener:
+        ending = Termination(lambda: listening.close(server.limits.serve_grace))
+        with ending as termination, listening as listener:
             if ready is not None and not termination.received.is_set():
                 ready(listener.address)
             while not listener.wait(0.5) and not termination.acted.is_set():

@@ -3,10 +3,10 @@
 ==============================  ======================================================================================
 signal                          effect
 ==============================  ======================================================================================
-SIGTERM                         New requests are refused. Running ones have `Limits.shutdown_grace` seconds, and
-                                answers of the client are still read. Requests that run longer are cancelled. `run` or
-                                `run_http` returns, and the program continues after it: its ``finally``, ``with`` and
-                                `atexit` run, and it ends with 0
+SIGTERM                         New requests are refused. Running ones have `Limits.serve_grace` seconds, over stdio
+                                `Limits.shutdown_grace`, and answers of the client are still read. Requests that run
+                                longer are cancelled. `run` or `run_http` returns, and the program continues after it:
+                                its ``finally``, ``with`` and `atexit` run, and it ends with 0
 another SIGTERM before that     the process ends at once, with exit code 143, and nothing else of the program runs
 Ctrl-C (SIGINT)                 running requests are cancelled, over stdio after `Limits.drain` seconds, and
                                 `Interrupted` is raised: a KeyboardInterrupt that ends the program with exit code 130
