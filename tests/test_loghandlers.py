@@ -99,17 +99,105 @@ def test_logging_that_is_set_up_later_takes_over(app: str) -> None:
     assert len(lines) == 2 and all(line.startswith("MINE ") for line in lines)
 
 
-def test_a_library_shows_nothing(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "program.py").write_text(FAILING + """
-from mcp_ref import connect
-with server.listen("tcp://127.0.0.1:0") as listener, connect(listener.address) as client:
-    assert client.call_tool("burn").is_error
-with server.listen("http://127.0.0.1:0/mcp") as listener, connect(listener.address) as client:
-    assert client.call_tool("burn").is_error
-assert server.handle("GET", "/mcp", {"host": "127.0.0.1"}).status
-server.handler.close()
-""")
-    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], stdin=subprocess.DEVNULL, timeout=WAIT,
+LIBRARY = """
+import sys
+from mcp_ref import Client, Context, Server, connect
+from mcp_ref.client.roots import Roots
+SETUP
+
+def fails(name):
+    def fail(*given, **named):
+        raise LookupError(name)
+    return fail
+
+server = Server("failing", on_roots_changed=fails("roots changed"))
+server.tool(fails("a tool"), name="burn", input_schema={"type": "object"})
+server.resource("test://burning")(lambda: fails("a resource")())
+server.resource("test://fine")(lambda: "fine")
+server.prompt(lambda city: fails("a prompt")(), name="burnt")
+server.completion("burnt", "city")(lambda value: fails("a completion")())
+
+@server.tool
+def ask(what: str, ctx: Context) -> str:
+    return str({"sampling": lambda: ctx.sample("hello", max_tokens=5), "roots": ctx.list_roots,
+                "elicitation": lambda: ctx.elicit("Which region?", {"region": str}),
+                "progress": lambda: ctx.progress(1, 2), "log": lambda: ctx.log("error", "x"),
+                "update": lambda: server.resource_updated("test://fine"),
+                "list": lambda: server.resource("test://late" + era)(lambda: "late")}[what]())
+
+def attempt(call, *given, **named):
+    try:
+        call(*given, **named)
+    except Exception:
+        pass  # the caller knows
+
+for era in ("legacy", "modern"):
+    roots = Roots("/")
+    with connect(server, era=era, roots=roots, sampling=fails("sampling"), elicitation=fails("elicitation"),
+                 on_log=fails("log"), on_update=fails("update"),
+                 on_notification=lambda method, params: "list" in method and fails("list")()) as client:
+        client.listen("resources")
+        client.connection.counters.note("odd", "a warning of ours")
+        for call, given in ((client.call_tool, ["burn"]), (client.read_resource, ["test://burning"]),
+                            (client.get_prompt, ["burnt", {"city": "x"}]), (client.complete, ["burnt", "city", "x"])):
+            attempt(call, *given)
+        client.submit_tool("ask", {"what": "progress"}, progress=fails("progress")).result()
+        client.set_log_level("debug")
+        client.subscribe_resource("test://fine")
+        for what in ("sampling", "elicitation", "log", "update", "list"):
+            attempt(client.call_tool, "ask", {"what": what})
+        visible, roots._visible = roots._visible, fails("roots")
+        attempt(client.call_tool, "ask", {"what": "roots"})
+        roots._visible = visible
+        roots.add("/tmp")
+        sys.stdin.readline()        # until all of it was seen
+"""
+RAISED = {"a tool": "tools/call, request ", "a resource": "resources/read, request ",
+          "a prompt": "prompts/get, request ", "a completion": "completion/complete, request ", "progress": "tools/call, request ",
+          "sampling": "sampling/createMessage, request ", "elicitation": "elicitation/create, request ",
+          "roots": "roots/list, request ", "log": "notifications/message", "update": "notifications/resources/updated",
+          "list": "notifications/resources/list_changed"}
+"""What raised, and what it was called for."""
+
+
+def test_a_library_shows_what_code_of_the_application_raised_and_nothing_else(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "program.py").write_text(LIBRARY.replace("SETUP", ""))
+    process = subprocess.Popen([sys.executable, str(tmp_path / "program.py")], stdin=subprocess.PIPE,
+                               env=dict(os.environ, PYTHONPATH=str(ROOT)), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    err = process.stderr
+    assert process.stdin is not None and process.stdout is not None and err is not None
+    lines: List[str] = []
+    reader = threading.Thread(target=lambda: lines.extend(line.decode() for line in err))
+    reader.start()
+    try:
+        for wanted in ({**RAISED, "roots changed": "notifications/roots/list_changed"}, RAISED):
+            before = len(lines)
+            eventually(lambda: {"LookupError: %s\n" % name for name in wanted} <= set(lines[before:]))
+            for name, occasion in wanted.items():
+                entry = r"^\S+ \S+ ERROR mcp_ref\.usercode: .* raised LookupError: %s \(%s" % (name, occasion)
+                found, = [at for at, line in enumerate(lines[before:], before) if re.match(entry, line)]
+                assert lines[found + 1].startswith("Traceback")
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        assert (process.wait(WAIT), process.stdout.read()) == (0, b"")
+    finally:
+        process.kill()
+        reader.join(WAIT)
+        for stream in (process.stdin, process.stdout, err):
+            stream.close()
+        process.wait()
+    assert not [line for line in lines if re.match(r"\S+ \S+ [A-Z]+ mcp_ref(?!\.usercode)", line)]
+
+
+@pytest.mark.parametrize("setup", [
+    "import logging; logging.getLogger().addHandler(logging.NullHandler())",
+    "import logging; logging.getLogger('mcp_ref').addHandler(logging.NullHandler())",
+    "import logging; logging.lastResort = None",
+])
+def test_a_library_shows_nothing_where_the_application_wants_that(setup: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "program.py").write_text(LIBRARY.replace("SETUP", setup))
+    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], input=b"\n\n", timeout=WAIT,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=str(ROOT)))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -160,8 +248,9 @@ server.run()
         process.communicate(timeout=WAIT)
 
 
-def test_where_both_outputs_are_one_pipe_the_log_stays_off_it(app: str) -> None:
-    done = spoken(app, stderr=subprocess.STDOUT, env=dict(os.environ, PYTHONPATH=str(ROOT)))
+@pytest.mark.parametrize("words", [[], ["-m", "mcp_ref", "run"]])
+def test_where_both_outputs_are_one_pipe_the_log_stays_off_it(words: List[str], app: str) -> None:
+    done = spoken(*words, app, stderr=subprocess.STDOUT, env=dict(os.environ, PYTHONPATH=str(ROOT)))
     assert [message["id"] for message in messages_of(done.stdout)] == [0, 1]
 
 

@@ -1,7 +1,7 @@
 """Two parts for `logging`: a handler for standard error, and a filter that masks secrets in records.
 
-`StderrHandler` is for a process that is ours and in which `logging` is not set up;
-`mcp_ref.diagnostics.packagelog.own_process` decides whether there is one. This module is loaded with the first record.
+`StderrHandler` is for a process in which `logging` is not set up; `mcp_ref.diagnostics.packagelog` says which records
+it shows. This module is loaded with the first of them.
 
 ::
 
@@ -38,6 +38,7 @@ from collections import deque
 from typing import Any, Deque, Dict, Optional
 
 from . import escaped
+from .packagelog import is_last_resort
 from .redaction import redact, redact_text
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -69,7 +70,7 @@ class StderrHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Queue one record; called with the handler's lock held."""
-        if is_configured(record.name):
+        if is_configured(record.name) or not is_last_resort(record.name):
             return
         if record.levelno < logging.ERROR and not self._may_warn():
             self._dropped += 1

@@ -1,12 +1,13 @@
 """The loggers of this package, and the counts of what was dropped, refused or tolerated.
 
-As a library the package prints nothing. Without any handler, `logging` itself would print warnings to standard
-error, so a handler that does nothing stands at the top of the package's loggers; records still reach the handlers that
-the application has set up. `logging` is loaded with the first record.
+As a library the package prints nothing of its own. Without any handler, `logging` itself would print warnings to
+standard error, so a handler that does nothing stands at the top of the package's loggers; records still reach the
+handlers that the application has set up. `logging` is loaded with the first record.
 
-Where the process is ours (`Server.run`, `Server.run_http`, the command line and its workers) no other code may set up
-`logging`, and a record without a handler says nothing. There `own_process` has records from WARNING
-up written to standard error, as long as the application has set up nothing; see `mcp_ref.diagnostics.loghandlers`.
+Two kinds of records are written to standard error, as long as the application has set up nothing; see
+`mcp_ref.diagnostics.loghandlers`. Exceptions of the application's own code (`mcp_ref.diagnostics.usercode`) are,
+because their author would never learn of them. And where the process is ours (`Server.run`, `Server.run_http`, the
+command line and its workers, which call `own_process`), all records from WARNING up are.
 
 Every odd message of a peer raises a count (`Counters`) and writes a log record. A peer that repeats itself must not
 flood the log, so a rule says which of the records of one kind are written:
@@ -31,37 +32,35 @@ if TYPE_CHECKING:
     from .loghandlers import StderrHandler
 
 _PACKAGE = __name__.rpartition(".diagnostics.")[0]
+USERCODE = _PACKAGE + ".usercode"
+"""The logger of exceptions of the application's own code."""
 _lock = threading.Lock()
-_owned = False
+_owned: Optional[bool] = None
+_idle: "Optional[logging.Handler]" = None
 _shown: "Optional[StderrHandler]" = None
 
 
 def get_logger(name: str) -> "logging.Logger":
     """Return the logger of a module, by its ``__name__``."""
+    global _idle
     import logging
 
     top = logging.getLogger(_PACKAGE)
     if not top.handlers:
-        top.addHandler(logging.NullHandler())
-    if _owned and _shown is None:
+        _idle = _idle or logging.NullHandler()
+        top.addHandler(_idle)
+    if _shown is None and (_owned or name == USERCODE):
         _show(top)
     return logging.getLogger(name)
 
 
-def own_process(owned: bool = True) -> None:
-    """Have records shown on standard error, if the application has no handler for them. ``owned`` False undoes that.
+def own_process(shows: bool = True) -> None:
+    """Have records shown on standard error, if the application has no handler for them; ``shows`` False: none at all.
 
     For the code that owns the process. It costs nothing before the first record.
     """
-    global _owned, _shown
-    with _lock:
-        _owned, shown = owned, _shown
-        if not owned:
-            _shown = None
-    if shown is not None and not owned:
-        import logging
-
-        logging.getLogger(_PACKAGE).removeHandler(shown)
+    global _owned
+    _owned = shows
 
 
 def _show(top: "logging.Logger") -> None:
@@ -69,9 +68,27 @@ def _show(top: "logging.Logger") -> None:
     from .loghandlers import StderrHandler
 
     with _lock:
-        if _owned and _shown is None:
+        if _shown is None:
             _shown = StderrHandler()
             top.addHandler(_shown)
+
+
+def is_last_resort(name: str) -> bool:
+    """Return True if records of this logger are shown on standard error where the application has no handler.
+
+    In a process that is not ours the application decides as it does for `logging.lastResort`: a `NullHandler` of its
+    own counts as a handler there.
+    """
+    if _owned is not None:
+        return _owned
+    import logging
+
+    logger: "Optional[logging.Logger]" = logging.getLogger(name)
+    while logger is not None:
+        if any(isinstance(handler, logging.NullHandler) and handler is not _idle for handler in logger.handlers):
+            return False
+        logger = logger.parent if logger.propagate else None
+    return name == USERCODE and logging.lastResort is not None
 
 
 def settle(seconds: float) -> None:

@@ -23,7 +23,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .. import deadline
 from . import escaped, one_line
-from .packagelog import get_logger
+from .packagelog import USERCODE, get_logger
 
 RECORDS_PER_MINUTE = 30
 """The records of one place: a loop of a developer is seen, and a flood of one place costs some 2 MB of log in an hour,
@@ -216,8 +216,7 @@ def _write(text: str, error: Optional[BaseException]) -> None:
     global _settles
     info: Any = None if error is None else (type(error), error, error.__traceback__)
     try:
-        # Named for those who read and configure logs, wherever this module is.
-        logger = get_logger(__name__.rpartition(".diagnostics.")[0] + ".usercode")
+        logger = get_logger(USERCODE)
         safe = None if error is None else _safe_traceback(error)
         if safe is None:
             logger.error("%s", text, exc_info=info)

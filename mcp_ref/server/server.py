@@ -275,8 +275,7 @@ class Server(Registration):
         from .serving.process import serve
 
         need("server.run()")
-        if not is_one_stream(1, 2):  # with 2>&1 log records would be written between the messages
-            own_process()
+        own_process(not is_one_stream(1, 2))  # with 2>&1 log records would be written between the messages
         serve(self, StdioServer(self.limits))
 
     def connect(self, transport: Transport) -> Connection:
