@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, List, Optional
 
-from .output import UsageError
+from .output import note
 
 if TYPE_CHECKING:
     from ..wiretrace import Sink, Trace
@@ -33,22 +33,20 @@ def is_text(value: Optional[str]) -> bool:
 
 
 def trace_to(value: Optional[str], *sinks: "Sink") -> "Optional[Trace]":
-    """Return the trace that the option asks for, with other sinks before its own; None for no sink at all.
-
-    Raises `UsageError` for a file that cannot be written.
-    """
+    """Return the trace that the option asks for, with other sinks before its own; None for no sink at all."""
     asked: "List[Sink]" = list(sinks)
     if is_text(value) and sys.stderr is not None:
         from ..wiretrace.text import AUTO, TextSink
 
         asked.append(TextSink(sys.stderr, None if value == FULL else AUTO))
     elif value is not None and not is_text(value):
-        from ..wiretrace import JsonLinesSink
+        from ..wiretrace import recording
 
-        try:
-            asked.append(JsonLinesSink(value))
-        except OSError as error:
-            raise UsageError("--trace=%s: %s" % (value, error.strerror or error)) from None
+        sink, problem = recording(value)
+        if problem:
+            note("mcp_ref: --trace: %s" % problem)
+        if sink is not None:
+            asked.append(sink)
     if not asked:
         return None
     from ..wiretrace import Trace

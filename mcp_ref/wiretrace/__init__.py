@@ -89,6 +89,7 @@ from typing import (
 
 from .. import deadline
 from ..diagnostics.masking import MOST_LEARNT, Masker
+from ..diagnostics.packagelog import USERCODE, get_logger
 from ..diagnostics.usercode import log_raised, name_of
 from ..jsontext import JsonError, dumps, loads
 from ..limits import DEFAULT
@@ -349,7 +350,10 @@ class Trace:
             self._sinks.remove(entry)
         except ValueError:
             return  # another thread was quicker
-        log_raised("sink %s of a trace, which ends here," % name_of(entry[0]), error)
+        if isinstance(entry[0], JsonLinesSink) and isinstance(error, OSError):  # a full disk needs no traceback
+            get_logger(USERCODE).error("a trace ends here: it cannot be written: %s", error)
+        else:
+            log_raised("sink %s of a trace, which ends here," % name_of(entry[0]), error)
 
     def close(self) -> None:
         """Close the sinks that can be closed."""
@@ -406,19 +410,58 @@ def to_file(path: Any) -> Trace:
 
 
 def trace_of(given: "Union[Trace, str, os.PathLike[str], None]") -> Optional[Trace]:
-    """Return a trace: the one given, or one that is written to a file, for a path.
+    """Return a trace: the one given, or for a path one that is written to a new file, as `recording` makes it.
 
-    Raises TypeError for what is neither; OSError for a file that cannot be written.
+    Raises TypeError for what is neither.
     """
     if given is None or isinstance(given, Trace):
         return given
     if isinstance(given, str) or hasattr(given, "__fspath__"):
-        return to_file(given)
+        sink, problem = recording(given)
+        if problem:  # the author has named the file, so this is told as their exceptions are
+            get_logger(USERCODE).warning("%s", problem)
+        return None if sink is None else Trace(sink)
     raise TypeError("trace is a Trace, such as mcp_ref.wiretrace.to_text(sys.stderr), or a path, not %s"
                     % type(given).__name__)
 
 
 # For programs
+
+def recording(path: Any) -> "Tuple[Optional[JsonLinesSink], str]":
+    """Return a sink for a new file at a path, and "" or a line about another place for it. It raises no OSError.
+
+    A recorder must not keep what it records from starting. Where the file is there, the next free number comes before
+    its suffix; where none can be made, one is made in the temporary folder; without that there is no sink.
+    """
+    import os
+    import tempfile
+
+    wanted, problem = os.fspath(path), "is there already"
+    try:
+        sink = _numbered(wanted)
+    except OSError as error:
+        problem = "cannot be written: %s" % (error.strerror or error)
+        try:
+            sink = _numbered(os.path.join(tempfile.gettempdir(), os.path.basename(wanted)))
+        except OSError as another:
+            return None, "%s %s, nor can a file in the temporary folder be (%s): nothing is recorded" % (
+                wanted, problem, another.strerror or another)
+    return sink, "" if sink.path == wanted else "%s %s: the trace is in %s" % (wanted, problem, sink.path)
+
+
+def _numbered(path: str) -> "JsonLinesSink":
+    import os
+
+    stem, suffix = os.path.splitext(path)
+    for number in count(2):
+        try:
+            return JsonLinesSink(path)
+        except FileExistsError:
+            if not os.path.isfile(path):
+                raise OSError("it is no plain file") from None
+        path = "%s-%d%s" % (stem, number, suffix)
+    raise AssertionError("there is always a next number")
+
 
 class JsonLinesSink:
     """JSON Lines in a file that only its owner can read, or on a text stream; each line is flushed.
@@ -428,14 +471,14 @@ class JsonLinesSink:
     """
 
     def __init__(self, target: Any) -> None:
-        self._path = None if hasattr(target, "write") else target
-        self._stream: IO[str] = target if self._path is None else _owned(target, "x")
+        self.path = None if hasattr(target, "write") else target
+        self._stream: IO[str] = target if self.path is None else _owned(target, "x")
         self._resting = self._closed = False
 
     def __call__(self, event: Event) -> None:
         """Write one event."""
         if self._resting and not self._closed:
-            with _owned(self._path, "a") as stream:
+            with _owned(self.path, "a") as stream:
                 stream.write(dumps(to_object(event), LIMITS) + "\n")
             return
         self._stream.write(dumps(to_object(event), LIMITS) + "\n")
@@ -443,18 +486,18 @@ class JsonLinesSink:
 
     def rest(self, resting: bool) -> None:
         """Close the file, and open it for each event from now on; or open it again, if not ``resting``."""
-        if self._path is None or self._closed or resting == self._resting:
+        if self.path is None or self._closed or resting == self._resting:
             return
         self._resting = resting
         if resting:
             self._stream.close()
         else:
-            self._stream = _owned(self._path, "a")
+            self._stream = _owned(self.path, "a")
 
     def close(self) -> None:
         """Close the file, if it was opened here."""
         self._closed = True
-        if self._path is not None:
+        if self.path is not None:
             self._stream.close()
 
 

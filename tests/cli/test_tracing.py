@@ -3,7 +3,9 @@ import io
 import json
 import os
 import pathlib
+import re
 import stat
+import subprocess
 import sys
 from typing import Any, List
 
@@ -15,6 +17,8 @@ from mcp_ref.errors import McpError
 from mcp_ref.wiretrace import Event, Trace, read, to_text
 from tests.cli.running import SERVER as ECHO
 from tests.cli.running import here, run
+from tests.meta.facts import ROOT
+from tests.support.patience import WAIT
 from tests.transports.makers import until
 
 CALL = ["call", ECHO, "add", "a=1", "b=2"]
@@ -56,7 +60,6 @@ def test_a_file_gets_json_lines_and_standard_error_what_it_gets_without(tmp_path
 
 
 @pytest.mark.parametrize("words, said", [
-    (["ping", ECHO, "--trace=/no/such/folder/x"], "--trace=/no/such/folder/x: No such file or directory"),
     (["run", "server.py", "--http", "127.0.0.1:0", "--workers", "2", "--trace=x"], "--trace=FILE is for one process"),
 ])
 def test_wrong_usage_is_named(words: List[str], said: str, capsys: pytest.CaptureFixture) -> None:
@@ -71,6 +74,54 @@ def test_run_records_to_a_file_too(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 0 and json.loads(done.out)["id"] == 1
     kinds = [event.kind for event in read(path)]
     assert kinds == ["trace", "open", "message", "message", "close"]
+
+
+SERVER = "from mcp_ref import Server\nserver = Server('x'%s)\nif __name__ == '__main__':\n    server.run()\n"
+RECORDERS = {
+    "trace --out": lambda app, file: ["-m", "mcp_ref", "trace", "--out", file, "--", sys.executable, app],
+    "run --trace=": lambda app, file: ["-m", "mcp_ref", "run", app, "--trace=" + file],
+    "Server(trace=)": lambda app, file: [app],
+    "ping --trace=": lambda app, file: ["-m", "mcp_ref", "ping", ECHO, "--trace=" + file],
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+@pytest.mark.parametrize("place, said", [
+    ("there", "taken.jsonl is there already: the trace is in .*taken-3.jsonl$"),
+    ("nowhere/x.jsonl", "cannot be written: No such file or directory: the trace is in .*/tmp/x.jsonl$"),
+    ("tmp", "cannot be written: .*: the trace is in .*/tmp/tmp$"),
+    ("nowhere/no-temporary-folder", "nothing is recorded$"),
+    ("full disk", "trace ends here|trace is not whole"),
+])
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_recorder_never_stands_in_the_way(recorder: str, place: str, said: str, tmp_path: pathlib.Path) -> None:
+    def fill() -> None:
+        if place == "full disk":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # a write to any file is refused
+
+    resource = pytest.importorskip("resource")
+    taken = [tmp_path / name for name in ("taken.jsonl", "taken-2.jsonl")]
+    for each in taken:
+        each.write_text("mine")
+    (tmp_path / "tmp").mkdir()
+    file, app = tmp_path / ("taken.jsonl" if place == "there" else place), tmp_path / "app.py"
+    app.write_text(SERVER % (", trace=%r" % str(file) if recorder == "Server(trace=)" else ""))
+    environment = dict(os.environ, PYTHONPATH=str(ROOT), TMPDIR=str(tmp_path / "tmp"), PYTHONDONTWRITEBYTECODE="1")
+    if "no-temporary" in place:
+        (tmp_path / "sitecustomize.py").write_text(
+            "import tempfile\ndef gettempdir():\n    raise FileNotFoundError(2, 'No usable one')\n"
+            "tempfile.gettempdir = gettempdir\n")
+        environment["PYTHONPATH"] += os.pathsep + str(tmp_path)
+    done = subprocess.run(
+        [sys.executable, *RECORDERS[recorder](str(app), str(file))], env=environment, timeout=WAIT, preexec_fn=fill,
+        input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    err = done.stderr.decode()
+    assert done.returncode == 0 and (recorder.startswith("ping") or json.loads(done.stdout)["id"] == 1), err
+    assert len(re.findall(said, err, re.MULTILINE)) == len(err.splitlines()) == 1, err
+    found = re.search("the trace is in (.*)", err)
+    if found:
+        assert [event.kind for event in read(found.group(1))][-1] == "close"
+    assert [each.read_text() for each in taken] == ["mine"] * 2
 
 
 # --- connect and Server -----------------------------------------------------------------------------------------------

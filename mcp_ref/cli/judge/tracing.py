@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Iterator, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, List, Sequence, Tuple
 
 from ..command import Command, Commands
 from ..output import DONE, UsageError
@@ -126,8 +126,11 @@ def _convert(options: Any) -> int:
         raise UsageError("cannot read %s: %s" % (source, error.strerror or error)) from None
     except TraceError as error:
         raise UsageError("%s: %s" % (source, error)) from None
-    with create(target) as stream:
-        sink = JsonLinesSink(stream)
+    try:
+        sink = JsonLinesSink(target)
+    except OSError as error:
+        raise UsageError("%s: %s" % (target, error.strerror or error)) from None
+    try:
         if first is not None:
             sink(first)
         try:
@@ -137,6 +140,8 @@ def _convert(options: Any) -> int:
             note("mcp_ref: %s: %s; all before it is in %s" % (source, error, target))
         except TraceError as error:
             raise UsageError("%s: %s; what is before it is in %s" % (source, error, target)) from None
+    finally:
+        sink.close()
     return DONE
 
 
@@ -156,41 +161,30 @@ def _tell_failure(teller: "Teller", recorded: bool, shown: bool = False) -> None
 def _sink(target: str) -> "Iterator[Sink]":
     """Give a sink that writes into a new file, or as text to standard error for ``-``; "": a file with a default name.
 
-    Raises `UsageError` if the file is there, or cannot be made.
+    Where there can be no file, the sink forgets everything.
     """
     from ...recorder.backlog import stuck
-    from ...wiretrace import JsonLinesSink
+    from ...wiretrace import recording
     from ...wiretrace.text import TextSink
 
     if target == "-":
         yield TextSink(sys.stderr)
         return
     name = target or time.strftime("mcp-trace-%Y%m%d-%H%M%S-") + "%d.jsonl" % os.getpid()
-    stream = create(name)
+    sink, problem = recording(name)
+    if problem or not target:
+        note("mcp_ref: %s" % (problem or "the trace is in %s" % os.path.abspath(name)))
+    if sink is None:
+        yield lambda event: None
+        return
     try:
-        if not target:
-            note("mcp_ref: the trace is in %s" % os.path.abspath(name))
-        yield JsonLinesSink(stream)
+        yield sink
     finally:
         try:
             if not stuck():  # whose lock would be waited for
-                stream.close()
+                sink.close()
         except OSError:
             pass  # a full disk, which `_tell_failure` has told of: the exit code is the server's
-
-
-def create(name: str) -> IO[str]:
-    """Make a new file that only its owner can read. Raises `UsageError` if that cannot be done, or it is there."""
-    def opener(path: str, flags: int) -> int:
-        return os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o600)
-
-    try:
-        return open(name, "x", encoding="utf-8", newline="\n", opener=opener)
-    except FileExistsError:
-        raise UsageError("%s is there already, and is not overwritten: give the name of a new file" % name) from None
-    except OSError as error:
-        raise UsageError("cannot write %s: %s; --out FILE takes another place, --out - shows the trace on standard "
-                         "error" % (name, error.strerror or error)) from None
 
 
 _HELP = """\
@@ -203,7 +197,9 @@ ways to use it:
                                          a trace; --from says whose messages they are, if those of one party alone
 
 The trace is JSON Lines; credentials in it are masked (what a tool does with personal data no mask can know). It is
-written into a new file, mcp-trace-DATE-TIME-PID.jsonl, whose name stands on standard error, or as --out says.
+written into a new file, mcp-trace-DATE-TIME-PID.jsonl, whose name stands on standard error, or as --out says. Where
+that file is there already, its name gets a number; where it cannot be written, the temporary folder has it; where the
+disk is full, the trace ends. Standard error says so, and the server runs on.
 
 Exit codes: with CMD those of the server; if a signal ended it, this ends by the same signal. SIGTERM and Ctrl-C are
 passed on. 2: wrong usage. 3: the server could not be started."""
@@ -214,7 +210,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("server", metavar="CMD", nargs="*",
                         help="the command that starts the server: after --, or in quotes")
     parser.add_argument("--out", metavar="FILE", default="",
-                        help="write the trace there; the file must be new. -: as text for people, on standard error")
+                        help="write the trace there, into a new file. -: as text for people, on standard error")
     parser.add_argument("--http", nargs=2, metavar=("LISTEN", "URL"), help="stand before a server of the web")
     parser.add_argument("--keep-host", action="store_true",
                         help="with --http: pass the header field Host on as the client wrote it, for a server that "
