@@ -26,7 +26,7 @@ from ..peer.request_table import ProgressCallback
 from ..protocol import lifecycle, negotiation
 from ..protocol.capabilities import extensions_in
 from ..revisions import Revision
-from ..transports.base import Transport, successor
+from ..transports.base import Transport, successor, was_read
 from ..version import __version__
 from .cache import SharedAnswers
 from .cached_calls import CachedCalls
@@ -218,9 +218,10 @@ class Client(Calls):
         except BaseException as error:
             connection.close()
             connection.wait_closed(self.limits.shutdown_grace)
-            # A server of the handshake era may end when it is sent anything but `initialize`: begin again with that.
+            # A server of the handshake era may end when it is sent anything but `initialize`: begin again with that. One
+            # that ended before it read the request ended for reasons of its own, and would do so again.
             retry = opening.is_guessing and self.wanted and isinstance(error, ConnectionLost)
-            fresh = successor(transport) if retry else None
+            fresh = successor(transport) if retry and was_read(transport) else None
             if fresh is None:
                 raise
         else:

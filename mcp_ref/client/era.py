@@ -299,5 +299,6 @@ class Opening:
         """Wait for no open request any more; the server is told nothing."""
         for pending in self._open.values():
             if self._connection.table.remove(pending):
+                self._connection.table.unwanted.add(pending.id)
                 self._connection.abandon(pending)
         self._open.clear()

@@ -24,7 +24,7 @@ from __future__ import annotations  # unread, they cost nothing as the module is
 
 import threading
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set, Union
 
 from ..deadline import Deadline
 from ..diagnostics.packagelog import Counters
@@ -156,6 +156,8 @@ class RequestTable:
         """The source of ids, if others send requests to the same peer, too; by default they count from 1."""
         self._unusable = (0, "")
         """The last id that was given when a message came that could not be used, and why it could not."""
+        self.unwanted: Set[RequestId] = set()
+        """The ids of requests whose answers are dropped without a word: a healthy peer answers these as well."""
         self._ended: Optional[str] = None
         self._limits = limits
         self._counters = counters or Counters()
@@ -201,6 +203,8 @@ class RequestTable:
                 self._tasks[pending.id] = pending
         if pending is not None:
             pending.deliver(answer)
+        elif answer.id in self.unwanted:
+            self.unwanted.discard(answer.id)  # a second answer is one too many
         elif answer.id is None:
             text = getattr(answer, "message", "")
             self.note("error without id", "the peer could not read a message of ours: %.200s" % text)

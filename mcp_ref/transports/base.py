@@ -41,6 +41,7 @@ method                       what it does                                       
 ``park(resume)``             see `mcp_ref.transports.lines.sockets.SocketTransport.park`         the connection
 ``reason()``                 return why the connection ended, in one line; see `why_ended`       the connection
 ``renew()``                  return a transport to the same server; see `successor`             the client
+``was_read()``               return False if it ended without reading what was written           see `was_read`
 ``arrived(message)``         hear of a message that came by another way than `read`, for traces   the connection
 ``counters()``               return what it dropped or refused, by name                          reports
 ===========================  ==================================================================  ================
@@ -134,6 +135,12 @@ def why_ended(transport: Transport) -> str:
     words."""
     reason = getattr(transport, "reason", None)
     return "the connection was closed" if reason is None else str(reason())
+
+
+def was_read(transport: Transport) -> bool:
+    """Return False if the transport knows that the peer ended without reading what was written."""
+    known: Optional[Callable[[], bool]] = getattr(transport, "was_read", None)
+    return known is None or known()
 
 
 def successor(transport: Transport) -> Optional[Transport]:

@@ -13,7 +13,7 @@ from ..diagnostics.usercode import shown_error
 from ..errors import TransportError
 from ..jsonrpc import RequestId
 from ..wiretrace import CLIENT, CLOSE, GAP, OPEN, PROCESS, SERVER, STDERR, Trace
-from .base import Failed, Finding, Received, Transport, successor, why_ended
+from .base import Failed, Finding, Received, Transport, successor, was_read, why_ended
 from .exchanges import Outgoing, Unanswered
 from .forwarding import Forwarding
 
@@ -224,6 +224,10 @@ class Tap(Forwarding):
         """Return the transport that takes the place of this one, seen, too."""
         fresh = self.inner.reopen()
         return fresh and Tap(fresh, self.trace, self.side, self._given)
+
+    def was_read(self) -> bool:
+        """Return False if the transport knows that the peer ended without reading what was written."""
+        return was_read(self.inner)
 
     def renew(self) -> Optional[Transport]:
         """Return the transport that takes the place of this one, seen, too."""

@@ -346,7 +346,21 @@ def test_a_server_of_both_eras_that_shakes_hands_first_is_an_old_one():
         client = meeting.opened()
         meeting.answer(question, discovered())
         assert str(client.revision) == "2025-11-25" and "params" not in meeting.works()
-        assert client.connection.counters["late response"] == 1
+        assert client.connection.counters.snapshot() == {}, "it is as healthy as can be"
+        meeting.answer(question, discovered())
+        meeting.works()
+        assert client.connection.counters["late response"] == 1, "but it answers once"
+
+
+@pytest.mark.parametrize("late", [{"error": {"code": -32601, "message": "no"}}, None])
+def test_nor_is_one_without_handshake_blamed_for_its_answer_to_the_offer(late):
+    with Meeting(era="auto", limits=QUICK) as meeting:
+        question, offer = meeting.asked("server/discover"), meeting.asked("initialize")
+        meeting.answer(question, discovered())
+        client = meeting.opened()
+        meeting.answer(offer, **(late or {"result": initialized("2025-11-25")}))
+        meeting.works()
+        assert client.connection.counters.snapshot() == {}
 
 
 def test_a_server_that_refuses_both_is_an_error_with_its_words():

@@ -108,6 +108,18 @@ def text(result):
     return result.content[0].text
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a pipe certainly says what was not read from it")
+@pytest.mark.parametrize("end, starts", [
+    ("sys.exit(3)", 1), ("import no_such_module", 1), ("os.close(0); sys.exit()", 1), ("sys.stdin.readline()", 2)])
+@pytest.mark.parametrize("trace", [None, Trace(lambda event: None)], ids=["plain", "traced"])
+def test_a_server_that_dies_at_start_is_started_once(trace, end, starts, tmp_path):
+    """The last one has read the first request, and may be of a revision with handshake, which began otherwise."""
+    begun = "import os, sys; open(%r, 'a').write('x'); " % str(tmp_path / "starts")
+    with pytest.raises(ConnectionLost, match="server exited with code|closed its output"):
+        connect([sys.executable, "-S", "-c", begun + end], era="auto", limits=QUICK, trace=trace)
+    assert (tmp_path / "starts").read_text() == starts * "x"
+
+
 ASKING = {
     "tools/list": lambda c: c.list_tools(), "prompts/list": lambda c: c.list_prompts(),
     "resources/list": lambda c: c.list_resources(), "resources/templates/list": lambda c: c.list_resource_templates(),

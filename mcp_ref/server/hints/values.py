@@ -256,7 +256,7 @@ def _fields_writer(names: List[str]) -> Writer:
 
 
 def coerce(arguments: Dict[str, Any], schema: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
-    """Return the repaired arguments and one line for each repair; the same arguments if there was none."""
+    """Return the repaired arguments and a line for each repair of a string; the same arguments if there was none."""
     notes: List[str] = []
     mended: Dict[str, Any] = _mend(arguments, schema, "arguments", notes)
     return mended, notes
@@ -286,8 +286,7 @@ def _mend_object(value: Dict[str, Any], schema: Mapping[str, Any], path: str, no
     for name, old in value.items():
         below = properties.get(name)
         if old is None and below is not None and name not in required and "null" not in types_of(below):
-            notes.append("%s.%s: null left out" % (path, name))
-            changed = True
+            changed = True  # and no note: many clients write null for what they leave out
             continue
         mended[name] = _mend(old, below, "%s.%s" % (path, name), notes)
         changed = changed or mended[name] is not old

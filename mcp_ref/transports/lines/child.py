@@ -88,6 +88,7 @@ class StdioChild(LineTransport):
         self._child: Optional[Process] = None
         self._close_lock = threading.RLock()
         self._closing = False
+        self._unread = 0
         self._told = ""  # by `reason`, before `close` made the child end in another way
 
     @property
@@ -160,6 +161,7 @@ class StdioChild(LineTransport):
                 return
             self._closing = True
             try:
+                self._unread = child.stdin.unread()
                 child.end(self.limits.shutdown_grace, self.limits.terminate_grace)
                 child.stderr.settle(SETTLE)
                 child.release()
@@ -181,6 +183,10 @@ class StdioChild(LineTransport):
         child.stderr.settle(SETTLE)
         words = child.stderr.last_words()
         return "%s; last stderr lines:%s%s" % (fate, "" if words.startswith("\n") else " ", words) if words else fate
+
+    def was_read(self) -> bool:
+        """Return True if something was written and the child has read it, or where the system cannot tell that."""
+        return self._wrote and self._unread == 0
 
     def renew(self) -> "StdioChild":
         """Return a transport that starts the same command again; see `mcp_ref.transports.base.successor`

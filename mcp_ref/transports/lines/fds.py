@@ -298,6 +298,16 @@ class FdWriter(_End):
             if descriptor.closing:
                 descriptor.settle()
 
+    def unread(self) -> int:
+        """Return how many bytes are in the pipe that nobody has read; 0 where the system does not tell."""
+        try:
+            import fcntl
+            import termios
+
+            return int.from_bytes(fcntl.ioctl(self.number, termios.FIONREAD, bytes(4)), sys.byteorder)
+        except (ImportError, OSError):
+            return 0
+
     def write(self, data: bytes) -> None:
         """Write everything, waiting for the reader. Raises `Closed` after the wake, and OSError (EPIPE)."""
         descriptor = self.descriptor

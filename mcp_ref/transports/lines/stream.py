@@ -212,6 +212,7 @@ class LineTransport(Transport):
         self._splitter = LineSplitter(limits.max_message_bytes)
         self._write_lock = threading.Lock()  # held while the peer is slow; `close` does not need it
         self._closed = False
+        self._wrote = False  # True once a message was written
         self._why = ""  # why the connection ended, if not by `close`
         self._broken = False  # a message was cut off in the middle; nothing can follow it
 
@@ -269,6 +270,7 @@ class LineTransport(Transport):
                 for piece in pieces:
                     self._send(piece)
                 self._broken = False  # not reached by an error, nor by the KeyboardInterrupt of a user
+                self._wrote = True
         except OSError as error:
             raise self._lost(error) from error
 
@@ -283,7 +285,9 @@ class LineTransport(Transport):
         if self._broken or not self._write_lock.acquire(blocking=False):
             return False
         try:
-            return self._send_now(pieces[0])
+            sent = self._send_now(pieces[0])
+            self._wrote = self._wrote or sent
+            return sent
         except OSError as error:
             raise self._lost(error) from error
         finally:
