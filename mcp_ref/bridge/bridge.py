@@ -17,8 +17,8 @@ forget. What it was told of the client in `initialize` has to be true of all who
 Clients that need not show who they are cannot be told apart: where they must not share a server, ask for tokens, or
 serve clients with a handshake alone (``revisions``).
 
-There are at most ``max_bridge_sessions`` sessions. A token of a client is for the bridge, and is not passed on; the
-bridge shows the server behind one of its own
+There are at most ``max_bridge_sessions`` sessions, and no more than the process has descriptors for. A token of a
+client is for the bridge, and is not passed on; the bridge shows the server behind one of its own
 [2026-07-28 basic/authorization/security-considerations §Access Token Privilege Restriction] MUST NOT.
 """
 
@@ -46,6 +46,7 @@ from ..server.hints.values import to_json
 from ..server.server import Server
 from ..threads import start_or_call
 from ..transports.base import Transport
+from ..transports.lines.fds import raise_soft_limit
 from ..version import __version__
 from . import naming
 from .link import NOT_FORWARDED, Behind, PassedOn
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
 Reached = Union[Target, Callable[[], Transport]]
 """A server behind: as for `mcp_ref.connect`, or a function that returns a new transport for each session."""
 Self = TypeVar("Self", bound="Bridge")
+_IN_FRONT, _BEHIND, _SPARE = 4, 10, 64
+"""The descriptors that a session takes in front and for each server behind, and those that the process has besides."""
 EVERYTHING: Dict[str, Any] = {
     "logging": {}, "completions": {}, "tools": {"listChanged": True}, "prompts": {"listChanged": True},
     "resources": {"listChanged": True, "subscribe": True}, "extensions": {name: {} for name in OFFICIAL},
@@ -122,6 +125,8 @@ class Bridge(Server):
         self._sessions: Dict[Hashable, BridgeSession] = {}
         """The sessions of stateless clients, by what they have in common; of others by their connection."""
         self._numbers = 0
+        self._room: Optional[int] = None
+        """The sessions for which there are descriptors; counted with the first one, when all servers are mounted."""
         self.failure: Optional[McpError] = None
         """The reason for which the last session could not be opened, or has ended, if that was a server behind."""
         self._ending: Set[object] = set()
@@ -226,6 +231,12 @@ class Bridge(Server):
                 raise RpcError(INTERNAL_ERROR, "The bridge is shutting down")
             if len(self._sessions) >= most:
                 raise RpcError(INTERNAL_ERROR, "Busy: max_bridge_sessions (%d) sessions are open" % most)
+            if self._room is None:
+                each = _IN_FRONT + _BEHIND * len(self.behind)
+                self._room = (raise_soft_limit(most * each + _SPARE) - _SPARE) // each
+            if len(self._sessions) >= self._room:
+                raise RpcError(INTERNAL_ERROR, "Busy: %d sessions are open, and the bridge may have descriptors for no"
+                               " more (ulimit -n)" % len(self._sessions))
             self._numbers += 1
             made = self._sessions[key] = BridgeSession(self, self._numbers, revision, info, capabilities, front)
             return made

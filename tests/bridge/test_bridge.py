@@ -21,7 +21,9 @@ from mcp_ref.messages.completion import PromptReference
 from mcp_ref.messages.content import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 from mcp_ref.messages.sampling import CreateMessageResult
 from mcp_ref.transports.lines.sockets import connect_socket
+from tests.meta.facts import ROOT
 from tests.support.patience import WAIT
+from tests.support.sides import eventually
 
 FRONT = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 ELICITS = FRONT[2:]
@@ -565,3 +567,33 @@ def test_the_command_puts_all_servers_of_a_file_behind_one(command, tmp_path):
         assert [tool.name for tool in client.tools()] == ["one__pid", "one__die", "twob__pid", "twob__die"]
         pids = [client.call_tool(name).structured_content for name in ("one__pid", "twob__pid", "one__pid")]
         assert pids[0] == pids[2] != pids[1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+@pytest.mark.parametrize("listen", [["--http", "127.0.0.1:0"], ["--listen", "tcp://127.0.0.1:0"]])
+def test_a_session_without_descriptors_is_refused_and_the_others_go_on(listen, tmp_path):
+    """With 1,024 the bridge ended at its 101st session, and its limit was 256."""
+    resource = pytest.importorskip("resource")
+    words = [sys.executable, "-m", "mcp_ref", "bridge", *listen, "--", sys.executable, "examples/echo_server.py"]
+    running = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=str(ROOT),
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100)))
+    try:
+        address = running.stderr.readline().decode().split()[2].rstrip(";")
+        with connect(address, era="legacy") as first, connect(address, era="legacy") as second:
+            with pytest.raises(PeerError, match="Busy: 2 sessions are open, .* descriptors"):
+                connect(address, era="legacy")
+            assert [client.call_tool("add", {"a": 1, "b": 2}).text for client in (first, second)] == ["3", "3"]
+        eventually(lambda: connects(address))
+    finally:
+        running.terminate()
+        assert running.wait(WAIT) == 0
+        running.stderr.close()
+
+
+def connects(address):
+    """True if there is room for another session."""
+    try:
+        with connect(address, era="legacy") as client:
+            return client.call_tool("add", {"a": 1, "b": 2}).text == "3"
+    except PeerError:
+        return False

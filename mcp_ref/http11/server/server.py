@@ -43,6 +43,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from ...errors import ConnectFailed
 from ...limits import DEFAULT, Limits
 from ...transports.held import Held
+from ...transports.lines.fds import raise_soft_limit
 from ...transports.lines.listener import listen_on_port
 from ...transports.lines.sockets import Address
 from ..message import Exchange
@@ -85,7 +86,7 @@ class HttpServer:
         self._owner = os.getpid()
         sockets = [adopt(fd) for fd in self._fds] or listen(*self.address)
         self.address = (self.address[0], sockets[0].getsockname()[1])
-        _raise_soft_limit(self.limits.max_http_connections + _SPARE_DESCRIPTORS)
+        raise_soft_limit(self.limits.max_http_connections + _SPARE_DESCRIPTORS)
         try:
             self._reactor = Reactor(self._handler, self._pool, self.limits, self._ssl_context,
                                     "%s:%d" % (self._name, self.port), self.held)
@@ -175,18 +176,3 @@ def listen(host: str, port: int) -> List[Any]:
         return [first, listen_on_port(Address("", other, first.getsockname()[1]), _BACKLOG)]
     except ConnectFailed:
         return [first]  # no such address here, or another program has the port there
-
-
-def _raise_soft_limit(wanted: int) -> None:
-    """Allow the process as many descriptors as connections may need, if its owner allows so many."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-        except (OSError, ValueError):
-            pass  # then accepting pauses when there are none left

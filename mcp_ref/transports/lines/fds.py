@@ -461,3 +461,21 @@ def _pipe_capacity(number: int) -> int:
         return fcntl.fcntl(number, _GET_PIPE_SIZE) if sys.platform == "linux" else -1
     except (ImportError, OSError):
         return -1
+
+
+def raise_soft_limit(wanted: int) -> int:
+    """Allow this process so many descriptors, as far as its owner allows it. Return how many it may have."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    if soft < most:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        except (OSError, ValueError):
+            return soft
+    return max(soft, most)
