@@ -145,14 +145,14 @@ class Access:
     """The addresses of a page and who may ask them: those who have the token.
 
     ``acts``: what the page can have done, by the names of their addresses below ``prefix``. ``document``: a recorded
-    session that is shown instead of the feed.
+    session that is shown instead of the feed. It is in the page itself, so the path of that has the token.
     """
 
     def __init__(self, feed: Feed, acts: Mapping[str, Act] = {}, prefix: str = "",
                  document: Optional[Mapping[str, Any]] = None) -> None:
         self.feed = feed
         self.token = secrets.token_urlsafe(32)
-        self.prefix = prefix.rstrip("/")
+        self.prefix = prefix.rstrip("/") + ("" if document is None else "/" + self.token)
         self._acts = dict(acts)
         shown = dict(document or SessionRecord().document(feed.title))
         if document is None:
@@ -162,7 +162,7 @@ class Access:
 
     def url(self, origin: str) -> str:
         """Return the URL for the user, with the token; ``origin`` without a path."""
-        return "%s%s/#%s" % (origin, self.prefix, "" if self._recorded else self.token)
+        return "%s%s/%s" % (origin, self.prefix, "" if self._recorded else "#" + self.token)
 
     def routes(self) -> List[Tuple[str, str, Callable[[HttpRequest], Any]]]:
         """Return method, path and function of each address."""

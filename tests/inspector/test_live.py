@@ -4,7 +4,9 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +18,9 @@ import pytest
 from mcp_ref.inspector.live import FIELD, Feed
 from mcp_ref.inspector.record import STEP, LiveRecord, SessionRecord
 from mcp_ref.wiretrace import CLIENT, MESSAGE, OPEN, SERVER, Event, read, to_file
+from tests.support.children import heed_interrupts
 from tests.support.patience import WAIT
+from tests.support.sides import eventually
 
 SERVER_TEXT = '''
 import sys
@@ -49,7 +53,7 @@ class Page:
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self.host, self.token = parts.netloc, parts.fragment
+        self.host, self.path, self.token = parts.netloc, parts.path, parts.fragment
         self.objects: Dict[Tuple[str, str], Any] = {}
         self.steps: List[Any] = []
         self.cursor: Dict[str, int] = {}
@@ -106,17 +110,20 @@ class Page:
 
 
 @contextlib.contextmanager
-def inspecting(*words: str) -> Iterator[Page]:
-    environment = dict(os.environ, PYTHONPATH=str(pathlib.Path(__file__).resolve().parents[2]))
-    process = subprocess.Popen([sys.executable, "-m", "mcp_ref", "inspect", "--no-open", *words], env=environment,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               universal_newlines=True)
+def inspecting(*words: str, opens: str = "", ends: int = signal.SIGTERM) -> Iterator[Page]:
+    """Run the inspector. ``opens``: the browser that it opens; ``ends``: the signal that ends it."""
+    environment = dict(os.environ, PYTHONPATH=str(pathlib.Path(__file__).resolve().parents[2]), BROWSER=opens)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcp_ref", "inspect", *([] if opens else ["--no-open"]), *words], env=environment,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+        preexec_fn=heed_interrupts)
     assert process.stdout is not None
     try:
         yield Page(process.stdout.readline().strip())
     finally:
-        process.terminate()
+        process.send_signal(ends)
         process.communicate(timeout=WAIT)
+        assert process.returncode == 0
 
 
 @pytest.fixture(scope="module")
@@ -272,9 +279,42 @@ def test_a_recording_is_shown_without_anything_that_can_be_asked(tmp_path: pathl
     trace.message(CLIENT, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
     trace.close()
     with inspecting(str(path)) as page:
-        assert page.token == ""
-        assert "a session.jsonl" in page.send("GET", "/")[2]
-        assert page.send("GET", "/events")[0] == 404
+        assert page.token == "" and len(page.path) > 40, "the path has the token"
+        assert "a session.jsonl" in page.send("GET", page.path)[2]
+        for path_of_others in ("/", "/" + "x" * (len(page.path) - 2) + "/", page.path + "events", "/events", "/report"):
+            status, _, body = page.send("GET", path_of_others)
+            assert status == 404 and "a session.jsonl" not in body
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users of POSIX")
+def test_the_token_is_in_no_argument_of_the_browser(tmp_path: pathlib.Path) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text("#!/bin/sh\nprintf %%s \"$1\" > %s\n" % shlex.quote(str(tmp_path / "argument")))
+    browser.chmod(0o700)
+    with inspecting(opens=str(browser) + " %s") as page:
+        eventually((tmp_path / "argument").exists)
+        eventually((tmp_path / "argument").read_text)
+        file = pathlib.Path(urlsplit((tmp_path / "argument").read_text()).path)
+        assert [oct(each.stat().st_mode & 0o777) for each in (file, file.parent)] == ["0o600", "0o700"]
+        led, = re.findall('refresh" content="0;url=(.*?)"', file.read_text())
+        assert led == "http://%s/#%s" % (page.host, page.token) and len(page.token) > 40
+    assert not file.parent.exists(), "it is left behind"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("state", ["open", "connecting"])
+def test_its_servers_end_with_it(state: str, number: str, tmp_path: pathlib.Path, command: str) -> None:
+    """A server that is open, and one that has not answered yet."""
+    code = "import os, sys; open(%r, 'w').write(str(os.getpid())); %s" % (
+        str(tmp_path / "pid"), "exec(sys.argv[1])" if state == "open" else "sys.stdin.read()")
+    words = [sys.executable, "-c", code, shlex.split(command)[2]]
+    with inspecting(" ".join(map(shlex.quote, words)), ends=getattr(signal, number)) as page:
+        page.until("server", "1", lambda server: server["state"] == state)
+        eventually((tmp_path / "pid").exists)
+        eventually((tmp_path / "pid").read_text)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def named(steps: List[Any], record: Dict[str, Any]) -> List[Any]:

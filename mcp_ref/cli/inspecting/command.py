@@ -1,13 +1,22 @@
 """The command `inspect`: a page in the browser that shows sessions while they go on, and takes part in them.
 
 The page is served to programs of this machine alone, at a port that the system chooses, and to those who have the
-token in the URL. Ctrl-C ends it, and nothing is kept.
+token in the URL. The arguments of a browser can be read by every user of the machine. So it gets the name of a file
+that only this user can read, and that leads it to the URL.
+
+Ctrl-C, SIGTERM and SIGHUP end it and the servers that it has started, and nothing is kept.
 """
 
 import argparse
+import contextlib
 import os
+import pathlib
+import shutil
+import signal
+import tempfile
 import threading
 from functools import partial
+from html import escape
 from typing import Any, Dict, List, Tuple
 
 from ...inspector.live import Access, Feed
@@ -54,22 +63,25 @@ def _inspect(options: Any) -> int:
     own = OwnRoutes([own_route(method, path, function, "here") for method, path, function in access.routes()],
                     DEFAULT, (), _SHARED)
     http = HttpServer(partial(_handle, own), "127.0.0.1", options.port, name="inspect")
-    http.open()
-    try:
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _told_to_end)
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as ends:
+        for end in (trace.close, http.close, desk.close, feed.close):
+            ends.callback(end)
+        http.open()
         url = access.url(http.url)
         say(url)
         if not options.no_open:
-            _open(url)
+            _open(url, ends)
         _begin(options, feed, desk)
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        feed.close()
-        desk.close()
-        http.close()
-        trace.close()
+        while True:  # short waits: a signal that comes just before a wait begins is handled only when the wait ends
+            threading.Event().wait(0.5)
     return DONE
+
+
+def _told_to_end(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
 
 
 _SHARED: Dict[str, Any] = {
@@ -132,10 +144,17 @@ def _entries(options: Any) -> List[Tuple[str, str]]:
     return list((entries_of(options.config) or {name: "%s:%s" % (options.config, name) for name in names}).items())
 
 
-def _open(url: str) -> None:
+def _open(url: str, ends: contextlib.ExitStack) -> None:
+    """Have a browser open the URL by way of a file, which is removed in the end."""
     import webbrowser
 
-    if not webbrowser.open(url):
+    folder = tempfile.mkdtemp(prefix="mcp_ref.")
+    ends.callback(shutil.rmtree, folder, ignore_errors=True)
+    file = pathlib.Path(folder, "inspect.html")
+    file.touch(0o600)
+    file.write_text('<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=%s">'
+                    % escape(url), encoding="utf-8")
+    if not webbrowser.open(file.as_uri()):
         note("no browser could be started: open the URL yourself")
 
 

@@ -131,11 +131,14 @@ class Desk:
             arguments["stderr"] = False  # the page shows it
         transport = transport_to(options.server, limits=limits, trace=self._trace, **arguments)
         self._show(member, connection=getattr(transport, "connection_name"))
-        client = Client(
+        client = member.client = Client(  # from now on `close` ends it, also while it waits for a slow server
             era=options.revision or options.era, limits=limits, roots=member.roots, tasks=None,
             sampling=self.questions.sampling(member.name), elicitation=self.questions.elicitation(member.name))
-        member.client = client.open(transport)
-        return member.client
+        try:
+            return client.open(transport)
+        except BaseException:
+            member.client = None
+            raise
 
     def _ask_in_page(self, member: _Member, arguments: Dict[str, Any]) -> None:
         """Have authorization shown in the page: the person opens the address there."""
