@@ -1,7 +1,45 @@
 """``python3 -m mcp_ref``: the command line."""
 
+import signal
 import sys
+import threading
+from typing import Any
 
-from .cli import main
+_INTERRUPTED = 130
+_SOON = 0.01
 
-sys.exit(main())
+
+def main() -> int:
+    """Run the command line as the program, and return the exit code.
+
+    A Ctrl-C while modules load ends it without a traceback, because there is nothing to close.
+    """
+    sys.unraisablehook = _heed
+    try:
+        from .cli import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except RuntimeError as error:  # before 3.12 made of any exception while a class gives its members their names
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        return _INTERRUPTED
+
+
+def _heed(unraisable: Any) -> None:
+    """Deliver a Ctrl-C again that came in a finalizer or a callback of a weak reference, as imports have some.
+
+    There the interpreter reports the KeyboardInterrupt, and goes on as if it had not come.
+    """
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
+        return
+    again: Any = getattr(signal, "pthread_kill", lambda thread, number: signal.raise_signal(number))
+    later = threading.Timer(_SOON, again, (threading.main_thread().ident, signal.SIGINT))
+    later.daemon = True
+    later.start()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -43,7 +43,7 @@ thread          what it does                                 blocks on; freed by
 ``roots``       looks whether roots have changed             the interval; the end of the last client
 ``selector``    an HTTP server's sockets; quick handlers     the selector; anything on a socket, close
 ``selfcheck``   runs one check of the command `selfcheck`    the check; its end
-``shim``        carries one stream of a recorded server      its pipe, its reader; bytes, the end of either
+``shim``        a stream of a recorded server, or its end    its pipe, its reader; bytes, the end of either
 ``signals``     hears SIGTERM                                a pipe; the signal, the end of serving
 ``stderr``      output of a child; the log of a server       the child's pipe; standard error
 ``task``        runs the handlers of tasks                   the handler; no task that is queued

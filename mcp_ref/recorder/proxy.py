@@ -39,6 +39,8 @@ from .telling import Teller
 RECORDED = ("start", "both", "times", "bytes", "http", "sse", "end", "documents")
 PAUSE_SECONDS = 0.5
 """The seconds for which nothing is accepted where no descriptor is left."""
+_SLICE = 0.5
+"""Seconds of one wait for connections: a signal that comes just before a wait begins is handled only when it ends."""
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 FINISH_SECONDS = 30.0
 """The seconds that recording, and the threads of connections, may take after `Proxy.close`."""
@@ -102,7 +104,7 @@ class Proxy:
                 for sock in [*self._sockets, self._wake[0]]:
                     selector.register(sock, selectors.EVENT_READ)
                 while not self._closed:
-                    for key, _ in selector.select():
+                    for key, _ in selector.select(_SLICE):
                         if key.fileobj is not self._wake[0]:
                             self._accept(key.fileobj)
         finally:

@@ -2,7 +2,7 @@
 
 Bytes go on as they come, unaltered and without waiting for whole lines. Three threads carry them, one for each stream,
 with ``read`` and ``write`` alone (measured against one thread with ``poll``: a call takes 20 microseconds more than
-without a shim, and 22 with ``poll``). A fourth one records, see `backlog`.
+without a shim, and 22 with ``poll``). A fourth one waits for the end of the child, and a fifth records, see `backlog`.
 
 =============================================  ========================================================================
 what happens                                   what follows
@@ -55,6 +55,8 @@ LONGEST_STDERR = 64 * 1024
 """The bytes of a line on standard error that are recorded."""
 _SIZE = 64 * 1024
 _LOOK = 0.05
+_SLICE = 0.5
+"""Seconds of one wait for the end of the child."""
 
 
 # The events of lines: messages, whatever else a party writes, and what has no end
@@ -199,6 +201,11 @@ class Shim:
         output = start_thread("mcp-ref:shim:stdout", self._carry_output, child)
         errors = start_thread("mcp-ref:shim:stderr", self._carry_errors, child)
         start_thread("mcp-ref:shim:stdin", self._carry_input, child)
+        # Not here: a signal that comes just before this thread blocks is handled only when it goes on, and would not be
+        # passed on to the child.
+        ending = start_thread("mcp-ref:shim:exit", child.wait)
+        while ending.is_alive():
+            ending.join(_SLICE)
         code = child.wait()
         tell = self._teller.tell
         self._backlog.put(lambda at, _: tell(PROCESS, SERVER, at, more={"did": "exit", "code": code}), None)

@@ -1,5 +1,6 @@
 """The commands that use a server, against one of ours on a socket and against children."""
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -294,6 +295,42 @@ def test_a_failed_tool_as_json_is_its_result(address, capsys):
 def test_no_answer_in_time_is_exit_code_1(capsys):
     code, out, err = here(capsys, "tools", "--timeout", "0.3", "--json", "--quiet", "--", sys.executable, "-c", SILENT)
     assert code == 1 and json.loads(out)["error"]["kind"] == "timeout" and "--timeout" in one_line_of(err)
+
+
+WHILE_LOADING = """
+import os, signal, sys
+
+def strike(*given):
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == %r:
+            sys.meta_path.remove(Finder)
+            moments[%r]()
+
+moments = {
+    "code": strike,
+    "a finalizer": lambda: type("Late", (), {"__del__": strike})() and None,
+    "the naming of a member": lambda: type("Named", (), {"it": type("Late", (), {"__set_name__": strike})()}),
+}
+sys.meta_path.insert(0, Finder)
+"""
+"""A Ctrl-C at the import of one module: in plain code, or where the interpreter makes something else of it."""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("module", ["mcp_ref.cli", "mcp_ref.codec", "mcp_ref.cli.use.servers", "mcp_ref.client.client"])
+@pytest.mark.parametrize("moment", ["code", "a finalizer", "the naming of a member"])
+def test_an_interrupt_while_modules_load_is_neither_lost_nor_a_traceback(module, moment, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(WHILE_LOADING % (module, moment))
+    silent = "%s -c 'import time; time.sleep(600)'" % shlex.quote(sys.executable)
+    done = run("ping", silent, env={"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
+               preexec_fn=heed_interrupts)
+    assert (done.returncode, done.out) == (130, "") and done.err in ("", "mcp_ref: interrupted\n"), done.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one child there")

@@ -1,4 +1,6 @@
 """`run`: the server of a file, over stdio and on a socket."""
+import os
+import signal
 import subprocess
 import sys
 
@@ -100,3 +102,54 @@ def _path(monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
     sys.modules.pop("helper", None)
+
+
+STRIKES = """
+import os, signal, threading
+
+def strike(go, number):
+    os.read(go, 1)
+    signal.pthread_kill(threading.get_ident(), number)
+
+go = os.environ.pop("GO", "")
+if go:
+    threading.Thread(target=strike, args=(int(go), int(os.environ["NUMBER"])), daemon=True).start()
+"""
+"""A signal that interrupts no wait of the main thread, as one that comes just before the wait begins."""
+TRACE = """{"trace": 1, "recorded": []}
+{"time": 0, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("words, ready", [
+    (["trace", "--", sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"], "up"),
+    (["trace", "--http", "127.0.0.1:0", "http://127.0.0.1:9/mcp"], "give clients"),
+    (["inspect", "--no-open"], "http://127.0.0.1"),
+    (["replay", "TRACE", "--as-server", "--http", "0"], "replaying on"),
+    (["run", "FILE", "--http", "127.0.0.1:0"], "serving on"),
+    (["run", "FILE", "--http", "127.0.0.1:0", "--workers", "1"], "serving on"),
+    (["run", "FILE", "--listen", "tcp://127.0.0.1:0"], "listening on"),
+], ids=" ".join)
+def test_a_signal_just_before_a_wait_is_not_lost(words, ready, number, file, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(STRIKES)
+    (tmp_path / "trace.jsonl").write_text(TRACE)
+    named = {"FILE": str(file), "TRACE": str(tmp_path / "trace.jsonl")}
+    reading, go = os.pipe()
+    environment = dict(os.environ, GO=str(reading), NUMBER=str(int(number)),
+                       PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcp_ref", *[named.get(word, word) for word in words]], cwd=str(tmp_path),
+        env=environment, pass_fds=[reading], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        preexec_fn=heed_interrupts)
+    try:
+        said = next(line for line in iter(process.stdout.readline, b"") if ready in line.decode())
+        os.write(go, b"!")
+        said += process.communicate(timeout=WAIT)[0]
+        assert b"Fatal" not in said and (b"Traceback" not in said or words[1] == "--"), said
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(reading)
+        os.close(go)

@@ -25,7 +25,7 @@ SHEBANG = b"#!/usr/bin/env python3\n"
 START = b'''"""The command line, started with `python3 mcp_ref.pyz`."""
 import sys
 
-from mcp_ref.cli import main
+from mcp_ref.__main__ import main
 
 sys.exit(main())
 '''

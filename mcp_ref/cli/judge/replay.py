@@ -95,7 +95,8 @@ def _serve(book: Any, listen: str) -> None:
     try:
         with Termination(ended.set):
             note("mcp_ref: replaying on %s , over HTTP+SSE on %s ; Ctrl-C ends it" % (site.url, site.sse_url))
-            ended.wait()
+            while not ended.wait(0.5):
+                pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
     finally:
         site.close()
 
