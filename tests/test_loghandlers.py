@@ -153,7 +153,8 @@ for era in ("legacy", "modern"):
         sys.stdin.readline()        # until all of it was seen
 """
 RAISED = {"a tool": "tools/call, request ", "a resource": "resources/read, request ",
-          "a prompt": "prompts/get, request ", "a completion": "completion/complete, request ", "progress": "tools/call, request ",
+          "a prompt": "prompts/get, request ", "a completion": "completion/complete, request ",
+          "progress": "tools/call, request ",
           "sampling": "sampling/createMessage, request ", "elicitation": "elicitation/create, request ",
           "roots": "roots/list, request ", "log": "notifications/message", "update": "notifications/resources/updated",
           "list": "notifications/resources/list_changed"}

@@ -218,8 +218,8 @@ class Client(Calls):
         except BaseException as error:
             connection.close()
             connection.wait_closed(self.limits.shutdown_grace)
-            # A server of the handshake era may end when it is sent anything but `initialize`: begin again with that. One
-            # that ended before it read the request ended for reasons of its own, and would do so again.
+            # A server of the handshake era may end when it is sent anything but `initialize`: begin again with that.
+            # One that ended before it read the request ended for reasons of its own, and would do so again.
             retry = opening.is_guessing and self.wanted and isinstance(error, ConnectionLost)
             fresh = successor(transport) if retry and was_read(transport) else None
             if fresh is None:

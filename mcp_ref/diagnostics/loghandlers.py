@@ -35,10 +35,9 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Deque, Dict, Optional
+from typing import Any, Callable, Deque, Dict, Optional
 
 from . import escaped
-from .packagelog import is_last_resort
 from .redaction import redact, redact_text
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -58,10 +57,14 @@ _PACKAGE = __name__.rpartition(".diagnostics.")[0]
 
 
 class StderrHandler(logging.Handler):
-    """A handler that writes records from WARNING up to standard error, unless the program has one. Never waits."""
+    """A handler that writes records from WARNING up to standard error, unless the program has one. Never waits.
 
-    def __init__(self) -> None:
+    ``shows(name)``: whether those of a logger are shown at all.
+    """
+
+    def __init__(self, shows: Callable[[str], bool]) -> None:
         super().__init__(logging.WARNING)
+        self._shows = shows
         self.setFormatter(logging.Formatter(FORMAT))
         self.writer = Writer()
         self._left = float(WARNINGS_PER_MINUTE)
@@ -70,7 +73,7 @@ class StderrHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Queue one record; called with the handler's lock held."""
-        if is_configured(record.name) or not is_last_resort(record.name):
+        if is_configured(record.name) or not self._shows(record.name):
             return
         if record.levelno < logging.ERROR and not self._may_warn():
             self._dropped += 1

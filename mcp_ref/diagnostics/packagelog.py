@@ -69,7 +69,7 @@ def _show(top: "logging.Logger") -> None:
 
     with _lock:
         if _shown is None:
-            _shown = StderrHandler()
+            _shown = StderrHandler(is_last_resort)
             top.addHandler(_shown)
 
 
