@@ -23,9 +23,10 @@ VIOLATION, WARNING, DISAGREE = "violation", "warning", "disagreement"
 _EVIDENCE = 200
 """Characters of the evidence of a finding: there may be ids, methods and other text of a peer in it."""
 _STATUS = r"(?<![#.\w-])[1-5]\d\d(?= (?:to|at|after|for|with|instead|was)\b)|(?<=with )[1-5]\d\d\b"
-_LASTING = re.compile(r"-32\d{3}\b|\b20\d\d-\d\d-\d\d\b|%s|(\*\*\*[0-9a-f]{8}!?|[\w-]*\d[\w-]*(?:[.:]\w+)*)" % _STATUS)
-"""Codes of errors, revisions and statuses of HTTP, which are the same in every session; and, as the group, masks and
-words with digits, which may be others."""
+_LASTING = re.compile(r"-32\d{3}\b|\b20\d\d-\d\d-\d\d\b|%s|(\*\*\*[0-9a-f]{8}!?|[\w-]*\d[\w-]*(?:[.:]\w+)*)|[\w-]+"
+                      % _STATUS)
+"""Codes of errors, revisions and statuses of HTTP, which are the same in every session; as the group, masks and
+words with digits, which may be others; and other words, so that the search goes on after each of them."""
 
 
 class Finding(NamedTuple):

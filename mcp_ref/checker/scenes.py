@@ -86,7 +86,7 @@ _ALL_SERVER: Dict[str, Any] = {
     "tools": {"listChanged": True}, "prompts": {"listChanged": True},
     "resources": {"listChanged": True, "subscribe": True}, "logging": {},
 }
-_LINE = re.compile(r"([CS])([|>]?) ?(?:\[(\d+)((?: [^\]\"]+|\"[^\"]*\")*)\](>?) ?)?(.*)$", re.DOTALL)
+_LINE = re.compile(r"([CS])([|>]?) ?(?:\[(\d+)((?: [^\]\"]+(?=[\]\"])|\"[^\"]*\")*)\](>?) ?)?(.*)$", re.DOTALL)
 _WORD = re.compile(r'(\S+?)=("[^"]*"|\{.*?\}(?= \w+=| \w+$|$)|\S*)|(\S+)')
 SESSION = "***5e551011"
 _HOST = "127.0.0.1:8000"

@@ -48,10 +48,13 @@ _IS_MASK = re.compile(r"\*\*\*[0-9a-f]{8}!?|\*\*\*").fullmatch
 _TOKEN68 = re.compile(r"((?:^|,)\s{0,9}([\w-]{1,40})\s{1,9})([\w.~+/-]+={0,9})(?=\s{0,9}(?:,|$))", re.ASCII)
 """A challenge whose only parameter has no name, as those of Negotiate and NTLM."""
 _PATH_PARAMETER = re.compile(r";([^;/?#=]*)=([^;/?#]*)")
+_SESSION_IDS = ("sessionid", "jsessionid", "phpsessid")
 _SESSION = re.compile(r"(?i)([?&;](?:j?session_?|phpsess)id=)([^&;\s\"'#\\]+)")
 _VISIBLE = re.compile(r"[!-~]*").fullmatch
 _BASE64 = re.compile(r"=\?base64\?([A-Za-z0-9+/=_-]*)\?=").fullmatch
-_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*')
+_NUMBER = re.compile(r"-?\d[\d.eE+-]*")
+_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*(?:"|(\\?\Z))|' + _NUMBER.pattern, re.DOTALL)
+"""A string or a number in JSON; the group is the end of a string that is not closed, after which no other one is."""
 _SHORTEST = 8
 """The characters of the shortest secret that is looked for everywhere: a shorter one may be a word of every text."""
 _LONGEST = 16 * 1024
@@ -60,7 +63,7 @@ MOST_LEARNT = 200
 """The credentials that are looked for everywhere, each in all its spellings, besides those that were configured. Of
 more the oldest are forgotten: they are masked in their own places still, but no more in texts."""
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/=]*|[A-Za-z-]{1,40}: .*|-----END .*)\s*").fullmatch
+_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]*|[A-Za-z-]{1,40}:(?: .*)?|-----END .*").fullmatch
 _MOST_KEYS = 1000
 """The connections of whose server's stderr it is remembered that it is inside of a private key."""
 
@@ -123,7 +126,7 @@ class Masker:
         """Return a text without secrets."""
         if self._known:
             text = self.known(text)
-        if "ession" in text:
+        if "=" in text:
             text = _SESSION.sub(lambda found: found.group(1) + self.session(unquote_plus(found.group(2))), text)
         return redact_text(text, hide=self.mask)
 
@@ -137,7 +140,7 @@ class Masker:
         A private key has several lines, which look like nothing: from its first line to its last all are masked, and a
         line that cannot be of a key ends it, too.
         """
-        inside = connection in self._keys and _KEY_LINE(line) is not None
+        inside = connection in self._keys and _KEY_LINE(line.strip()) is not None
         begins = _KEY_BEGIN.search(line)
         if begins and "-----END " not in line[begins.end():] or inside and "-----END " not in line:
             if len(self._keys) < _MOST_KEYS:
@@ -185,16 +188,21 @@ class Masker:
             return dict(given)
 
         try:
-            json.loads(text.lstrip("\ufeff"), object_pairs_hook=pairs)
+            json.loads(text.lstrip("\ufeff"), object_pairs_hook=pairs, parse_int=str, parse_float=str)
         except (ValueError, RecursionError):
             pass  # what looks like a member is found by its looks
 
-        def shown(scalar: "Match[str]") -> str:
+        def hidden(scalar: str) -> str:
             try:
-                secret = str(json.loads(scalar.group()))
+                secret = str(json.loads(scalar, parse_int=str, parse_float=str))
             except ValueError:
-                return scalar.group()
-            return '"%s"' % self.mask(secret) if secret in found else scalar.group()
+                return scalar
+            return '"%s"' % self.mask(secret) if secret in found else scalar
+
+        def shown(scalar: "Match[str]") -> str:
+            if scalar.lastindex is None:
+                return hidden(scalar.group())
+            return '"' + _NUMBER.sub(lambda number: hidden(number.group()), scalar.group()[1:])
 
         if found:
             text = _SCALAR.sub(shown, text)
@@ -312,7 +320,7 @@ class Masker:
         low = name.lower().replace("_", "").replace("-", "")
         if not value:
             return value
-        if low in ("sessionid", "jsessionid"):
+        if low in _SESSION_IDS:
             return self.session(value)
         if is_secret(name) or low in _CREDENTIALS:
             return self.learn(value)

@@ -46,6 +46,7 @@ MAX_SERVER_NAME = 32
 """Characters of a server's name; the rest of a qualified name is the tool's."""
 _DIGITS = 16
 _SHORTENED = re.compile(r".*-[0-9a-f]{%d}" % _DIGITS, re.DOTALL)
+_OTHERS, _OTHERS_WITH_DOTS = re.compile(r"[^A-Za-z0-9_-]"), re.compile(r"[^A-Za-z0-9_.-]")
 _SERVER = re.compile(r"[A-Za-z0-9](?:_?[A-Za-z0-9-])*")
 _SHORTEST_RULE = MAX_SERVER_NAME + len(SEPARATOR) + 1 + _DIGITS
 
@@ -68,7 +69,7 @@ class NameRule(Record):
 
     def clean(self, text: str) -> str:
         """Return the text with ``_`` in place of each character that is not accepted."""
-        return re.sub(r"[^A-Za-z0-9_.-]" if self.dots else r"[^A-Za-z0-9_-]", "_", text)
+        return (_OTHERS_WITH_DOTS if self.dots else _OTHERS).sub("_", text)
 
 
 DEFAULT_RULE = NameRule()

@@ -69,7 +69,14 @@ def _same(left: Any, right: Any) -> bool:
 def _hides(masked: str, text: str) -> bool:
     """Return True if a text may be what another one was before secrets were masked in it."""
     parts = MASK.split(masked)
-    return len(parts) > 1 and re.fullmatch(".*".join(map(re.escape, parts)), text, re.DOTALL) is not None
+    at = len(parts[0])
+    if len(parts) == 1 or not text.startswith(parts[0]):
+        return False
+    for part in parts[1:-1]:
+        at = text.find(part, at) + len(part)
+        if at < len(part):
+            return False
+    return text.endswith(parts[-1], at)
 
 
 def _of_objects(left: Dict[str, Any], right: Dict[str, Any], path: str) -> Iterator[Difference]:

@@ -40,7 +40,7 @@ _TEXTS, _LOADER = "__mcp_ref_bundle__", "__mcp_ref_loader__"
 _LOADER_PATH = "cli/copying/loader.py"
 _WIDTH = 100
 _SUM = re.compile(rb"\A(?:#![^\n]*\n)?# A bundle of mcp_ref[^\n]*\n# sha256 of the lines below: ([0-9a-f]{64})\n")
-_HARD = re.compile(r"(\\*'{3,}|[\\']*[\x00-\x08\x0b-\x1f\x7f]+|[\\']+\Z)")
+_HARD = re.compile(r"((?<![\\'])(?:[\\']*[\x00-\x08\x0b-\x1f\x7f]+|[\\']+\Z)|(?<!\\)\\*'{3,})")
 """The pieces of a text that cannot stand in ``r'''...'''`` as they are."""
 _AGAIN = """
 raise ImportError("the part %s (%s) is not in this bundle (%s); bundle the program again with --with %s")

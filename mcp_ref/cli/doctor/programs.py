@@ -112,23 +112,24 @@ def _ended(patient: Patient) -> bool:
     return isinstance(patient.error, ConnectionLost) and patient.exit_code is not None
 
 
-_NO_SCRIPT = (r"can't open file '?(.+?)'?: \[Errno 2\]"
+_NO_SCRIPT = (r"can't open file '?((?:(?!can't open file).)+?)'?: \[Errno 2\]"
               r"|^\S*sh: (?:\d+: )?(?:cannot open |can't open )?'?(\S+?)'?: (?:No such file|not found)"
-              r"|Cannot find module '(/[^']+)'[\s\S]*requireStack: \[\]")
+              r"|Cannot find module '(/[^']+)'(?:(?!Cannot find module)[\s\S])*requireStack: \[\]")
 _NO_MODULE = (r"^(?:ModuleNotFoundError|ImportError): (.*)|No module named '?([\w.]+)"
               r"|Cannot find (?:module|package) '([^']+)'")
-_NO_PACKAGE = (r"(npm (?:error|ERR!) (?:code E404|404 .*)|.* was not found in the (?:package )?(?:registry|index).*"
-               r"|No matching distribution found for .*)")
-_NO_NETWORK = (r"(.*(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|Temporary failure in name resolution"
-               r"|Failed to fetch|error sending request).*)")
-_SERVES_HTTP = (r"(.*\b(?:running|listening|started|serving|available)\b.{0,60}?https?://\S+)"
-                r"|(.*\blistening (?:on|at)\b.*\d{2,5}\b.*|starting .*\bhttp\b.*)")
-_SYNTAX = r"(?:File \"(.+?)\", line (\d+)\n(?:.*\n){0,4}?)?^((?:Syntax|Indentation|Tab)Error\b.*)"
+_NO_PACKAGE = (r"npm (?:error|ERR!) (?:code E404|404 )| was not found in the (?:package )?(?:registry|index)"
+               r"|No matching distribution found for ")
+_NO_NETWORK = (r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|Temporary failure in name resolution"
+               r"|Failed to fetch|error sending request")
+_SERVES_HTTP = (r"\b(?:running|listening|started|serving|available)\b.{0,60}?https?://\S"
+                r"|\blistening (?:on|at)\b.{0,80}?\d{2,5}\b|starting .{0,80}?\bhttp\b")
+_SYNTAX = r"(?:File \"([^\"\n]+)\", line (\d+)\n(?:.*\n){0,4}?)?^((?:Syntax|Indentation|Tab)Error\b.*)"
 _VARIABLE = (r"^KeyError: '([A-Z][A-Z0-9_]{2,})'"
              r"|\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b[^\n]{0,60}?(?i:not set|missing|required|undefined|must be|not "
              r"found|not defined|empty)"
              r"|(?i:missing|required|set|provide)\b[^\n]{0,60}?\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b")
-"""Patterns of what interpreters, package managers and servers write; their groups hold what it is about."""
+"""Patterns of what interpreters, package managers and servers write. Their groups hold what it is about; it is the whole
+line if they have none."""
 
 
 def _stderr(
@@ -143,12 +144,15 @@ def _stderr(
     def seen(patient: Patient) -> Finding:
         if patient.step == LISTS or not (_ended(patient) or runs and isinstance(patient.error, RequestTimeout)):
             return None
-        found = compiled.search("\n".join(patient.stderr + (patient.noise if runs else [])))
+        text = "\n".join(patient.stderr + (patient.noise if runs else []))
+        found = compiled.search(text)
         if found is None:
             return None
+        line = text[text.rfind("\n", 0, found.end()) + 1:].partition("\n")[0]
         groups = [patient.quote(part or "") for part in found.groups()]
         interpreter = patient.words[0] if "python" in os.path.basename(patient.words[0]) else "the interpreter"
-        return {"what": next(filter(None, groups), ""), "groups": groups, "line": patient.quote(found.group(0).strip()),
+        quoted = patient.quote(line.strip())
+        return {"what": next(filter(None, groups), quoted), "groups": groups, "line": quoted,
                 "python": interpreter, "folder": os.path.abspath(patient.arguments.get("cwd") or os.curdir)}
     return seen
 
@@ -339,16 +343,16 @@ TABLE: Tuple[Symptom, ...] = (
             "The server, or what downloads it, reaches something on the network not at all: {what}.",
             "Look at the network, and at HTTPS_PROXY: a server gets only a short list of variables (--env "
             "NAME=VALUE, --inherit-env)."),
-    Symptom("address-in-use", _stderr(r"(.*(?:EADDRINUSE|Address already in use).*)", runs=True),
+    Symptom("address-in-use", _stderr("EADDRINUSE|Address already in use", runs=True),
             "The server wants a port that is taken: {what}.",
             "End the other process, or give another port. A server on stdio needs no port."),
-    Symptom("bad-arguments", _stderr(r"^usage: [\s\S]*^(.*error: .*)"),
+    Symptom("bad-arguments", _stderr(r"^usage: (?:(?!^usage: )[\s\S])*?^.*?error: "),
             "The server does not take the arguments that it is given: {what}",
             "Look at its --help."),
     Symptom("variable-missing", _variable_missing,
             "The server misses the environment variable {name}: {line}",
             "Pass it: --env {name}=... (in a configuration file: env).{ours}"),
-    Symptom("no-permission", _stderr(r"(.*(?:PermissionError|EACCES|Permission denied).*)"),
+    Symptom("no-permission", _stderr("PermissionError|EACCES|Permission denied"),
             "The server may not do what it needs: {what}.",
             "Look who owns that file, and as whom the server runs."),
     Symptom("killed", _killed,

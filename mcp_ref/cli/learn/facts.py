@@ -153,7 +153,7 @@ def notes(cls: Any) -> Dict[str, str]:
     return found
 
 
-_CITATION = re.compile(r"\[[\d.-]* ([a-z][\w/-]*)[^\]]*\]")
+_CITATION = re.compile(r"\[[\d.-]* ([a-z][\w/-]*)(?![\w/-])[^\[\]]*\]")
 
 
 def page_in(text: str) -> Optional[str]:

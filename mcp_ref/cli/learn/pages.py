@@ -30,7 +30,7 @@ _WINDOW = r"(?:{0}\.\.{0}|{0}\.\.|\.\.{0}|\.\.|{0})".format(_DATE)
 _CITATION = re.compile(r"\[(%s)\s+(?:#:?\s*)?([^\s§\[\]]+)(?:\s+(?:#:?\s*)?§([^\[\]]+))?\]" % _WINDOW)
 _OTHER = re.compile(r"\[(?:RFC|JSON)[^\[\]]*\]")
 """A citation of another standard."""
-_BREAK = re.compile(r"\s*\n\s*(?:#:?\s*)?")
+_BREAK = re.compile(r"(?<!\s)\s*\n\s*(?:#:?\s*)?")
 _MARKER = re.compile(r"\bReadings?(?:, too)?: ")
 
 
@@ -150,7 +150,7 @@ def _cited(text: str) -> List[str]:
 
 def _paragraph_end(text: str) -> int:
     """The end of a paragraph: an empty line, the lower edge of a table, or the end. A list below belongs to it."""
-    found = re.search(r"\n(?:\s*\n(?!- )|=+[ =]*(?:\n|$))", text)
+    found = re.search(r"\n(?:\s*\n(?!- )|=[ =]*(?:\n|$))", text)
     return found.start() if found else len(text)
 
 

@@ -32,7 +32,7 @@ th, td { border: 1px solid GrayText; padding: .2rem .5rem; text-align: left; ver
 th { white-space: nowrap; }
 ul.names { columns: 18rem; padding-left: 1.2rem; }
 """
-_NAME = re.compile(r"-?[\w$](?:[\w$./-]*\w)?")
+_NAME = re.compile(r"(?:-?\w|(?<![$./-])\$)(?:[$./-]*\w)*")
 _FRAME = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s</title><link rel="stylesheet" href="%s"></head><body>

@@ -140,10 +140,10 @@ def _given(options: Any, settings: Settings, describe: Mapping[str, str]) -> Dic
     """Return the members of the manifest that options give; those that they do not give are None."""
     author = None
     if options.author is not None:
-        match = re.match(r"\s*([^<>]*?)\s*(?:<([^<>]+)>)?\s*\Z", options.author)
-        if match is None or not match.group(1):
+        match = re.match(r"([^<>]+)(?:<([^<>]+)>)?\Z", options.author.strip())
+        if match is None or not match.group(1).strip():
             raise UsageError("--author %s: write NAME or NAME <MAIL>" % options.author)
-        author = {"name": match.group(1), **({"email": match.group(2)} if match.group(2) else {})}
+        author = {"name": match.group(1).strip(), **({"email": match.group(2)} if match.group(2) else {})}
     given = {
         "name": options.name, "display_name": options.title, "version": options.version,
         "description": options.description, "author": author, "license": options.license,

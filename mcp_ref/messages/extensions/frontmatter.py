@@ -24,6 +24,7 @@ Reading: the types of plain values are those of the core schema of YAML 1.2: ``n
 """
 
 import re
+from string import hexdigits
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 MAX_DEPTH = 32
@@ -40,7 +41,6 @@ _INTEGER = re.compile(r"[-+]?[0-9]+\Z|0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
 _KEY_END = re.compile(r":(?=[ \t]|\Z)")
-_COMMENT = re.compile(r"(?:\A|[ \t]+)#")
 _HEADER = re.compile(r"[|>]([-+]?)([1-9]?)([-+]?)[ \t]*(?:[ \t]#.*)?\Z")
 _ODD = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r",
@@ -329,8 +329,7 @@ def _key_of(line: _Line) -> Optional[Tuple[str, str]]:
     if text == "?" or text.startswith("? "):
         raise FrontMatterError(line.number, "complex keys (?) are not read: write the key as a text")
     match = _KEY_END.search(text)
-    comment = _COMMENT.search(text)
-    if match is None or comment is not None and comment.start() < match.start():
+    if match is None or 0 <= _comment(text) < match.start():
         return None
     key = text[:match.start()].rstrip(" \t")
     _plain_part(line, key or ":")
@@ -349,8 +348,8 @@ def _plain_part(line: _Line, text: str, first: bool = True) -> str:
             raise FrontMatterError(line.number, refused)
         if text[0] in "?:-" and text[1:2] in ("", " ", "\t"):
             raise FrontMatterError(line.number, "a text that begins with %s needs quotes" % text[0])
-    end, comment = _KEY_END.search(text), _COMMENT.search(text)
-    if end is not None and (comment is None or end.start() < comment.start()):
+    end, comment = _KEY_END.search(text), _comment(text)
+    if end is not None and (comment < 0 or end.start() < comment):
         raise FrontMatterError(line.number, "a colon with a space behind it stands inside of a text: put the text into "
                                             "quotes")
     return text
@@ -358,8 +357,16 @@ def _plain_part(line: _Line, text: str, first: bool = True) -> str:
 
 def _uncommented(text: str) -> Tuple[str, bool]:
     """Return a plain text without the comment behind it, and True if there was one."""
-    match = _COMMENT.search(text)
-    return (text, False) if match is None else (text[:match.start()], True)
+    start = _comment(text)
+    return (text, False) if start < 0 else (text[:start], True)
+
+
+def _comment(text: str) -> int:
+    """Return where a comment and the blanks before it start; -1 if there is none."""
+    at = text.find("#")
+    while at > 0 and text[at - 1] not in " \t":
+        at = text.find("#", at + 1)
+    return len(text[:at].rstrip(" \t")) if at > 0 else at
 
 
 def _resolved(line: int, text: str) -> Any:
@@ -433,7 +440,7 @@ class _Flow:
         if sign in _ESCAPES:
             return _ESCAPES[sign]
         digits = self._text[self._at:self._at + _CODES.get(sign, 0)]
-        if sign not in _CODES or not re.match("[0-9a-fA-F]{%d}\\Z" % _CODES[sign], digits):
+        if sign not in _CODES or len(digits) < _CODES[sign] or digits.strip(hexdigits):
             raise self._error("YAML has no escape \\%s" % sign)
         self._at += len(digits)
         code = int(digits, 16)

@@ -23,9 +23,9 @@ OTHER_SECTIONS = frozenset("return returns yield yields raises except exceptions
 """Headings of what a caller of Python sees; they end the description."""
 
 _HEADING = re.compile(r"([A-Za-z]+(?: [A-Za-z]+)?):?\s*$")
-_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:(?:\s+(.*)|$)")
+_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\(.*?\)\s*)?:(?:\s+(.*)|$)")
 _NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
-_FIELD = re.compile(r"[:@](?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)")
+_FIELD = re.compile(r"[:@](?:param|parameter|arg|argument|key|keyword)\s([^:]*):\s*(.*)")
 _ANY_FIELD = re.compile(r"(?::|@)(?:param|parameter|arg|argument|key|keyword|type|returns?|rtype|raises?|yields?)\b.*:")
 
 
@@ -129,10 +129,11 @@ def _numpy(lines: List[str], start: int) -> Pieces:
 def _field(lines: List[str], start: int) -> Pieces:
     """Yield the pieces of one field; the lines below continue it until a blank one or the next field."""
     field = _FIELD.match(lines[start])
-    if field is None:
+    name = field.group(1).rpartition(" ")[2].lstrip("*") if field is not None else ""
+    if field is None or not name.isidentifier():
         return
-    yield field.group(1), field.group(2)
+    yield name, field.group(2)
     for line in lines[start + 1:]:
         if not line.strip() or line[0] in ":@":
             return
-        yield field.group(1), line.strip()
+        yield name, line.strip()

@@ -65,7 +65,7 @@ APP = "app"
 FLAT = "ui/resourceUri"
 """The deprecated key of a tool's `_meta`, which older hosts read."""
 
-_HTML = re.compile(r"\ufeff?\s*(?:<!--.*?-->\s*)*<!doctype\s+html", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(r"\ufeff?\s*(?:<!--(?:(?!-->).)*-->\s*)*<!doctype\s+html", re.IGNORECASE | re.DOTALL)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _ORIGIN = re.compile(r"(?:https?|wss?)://(?:(\*\.)%s\.%s(?:\.%s)*|%s(?:\.%s)*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z"
                      % ((_LABEL,) * 5))

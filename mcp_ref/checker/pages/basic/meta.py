@@ -294,8 +294,8 @@ def capability_missing_http_400(message: Message) -> Verdict:
 _PARENT = re.compile(r"(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?\Z")
 _STATE = re.compile(r"[a-z0-9][a-z0-9_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,256}\Z")
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_TEXT = r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*"
-_BAGGAGE = re.compile(r"%s[ \t]*=[ \t]*%s(?:[ \t]*;[ \t]*%s(?:[ \t]*=[ \t]*%s)?)*\Z" % (_TOKEN, _TEXT, _TOKEN, _TEXT))
+_TEXT = r"(?:[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+)?"
+_BAGGAGE = re.compile(r"%s[ \t]*=%s(?:[ \t]*;[ \t]*%s(?:[ \t]*=%s)?)*\Z" % (_TOKEN, _TEXT, _TOKEN, _TEXT))
 _LONGEST = 8192
 
 

@@ -28,7 +28,7 @@ UNDECIDED = {
 
 _FEWEST = 11
 """Characters of an id: as base64 they have 66 bits."""
-_NUMBER = re.compile(r"(\d{1,18})(?!.*\d)", re.DOTALL)
+_NUMBER = re.compile(r"(\d{1,18})\D*\Z")
 _IDENTITY = re.compile(r"auth|key|token|cookie|cert|user|ident|forwarded|session|via", re.IGNORECASE)
 
 
@@ -93,7 +93,7 @@ def lists_own(message: Message) -> Verdict:
 def _count(id: str) -> Optional[Tuple[str, int]]:
     """Return an id without its last number, and the number; None if it has none."""
     found = _NUMBER.search(id)
-    return (id[:found.start()] + "#" + id[found.end():], int(found.group())) if found is not None else None
+    return (id[:found.start()] + "#" + id[found.end(1):], int(found.group(1))) if found is not None else None
 
 
 @rule("tasks.id-entropy", on=TASKED, method=AUGMENTED, party=SERVER,
