@@ -128,8 +128,8 @@ _VARIABLE = (r"^KeyError: '([A-Z][A-Z0-9_]{2,})'"
              r"|\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b[^\n]{0,60}?(?i:not set|missing|required|undefined|must be|not "
              r"found|not defined|empty)"
              r"|(?i:missing|required|set|provide)\b[^\n]{0,60}?\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b")
-"""Patterns of what interpreters, package managers and servers write. Their groups hold what it is about; it is the whole
-line if they have none."""
+"""Patterns of what interpreters, package managers and servers write. Their groups hold what it is about; without groups
+it is the whole line."""
 
 
 def _stderr(
