@@ -2,7 +2,8 @@
 
 Standard output carries results, standard error everything else. Both may be of any encoding (cp1252, the
 ASCII of the C locale): a character that an encoding lacks is written as an escape, in JSON as JSON's own.
-Text of a peer reaches a terminal without its control characters, so that it cannot paint over other text.
+Control and format characters are escaped in all of it, whoever wrote the text and wherever it is sent (a pipe may end at
+a terminal). Only a result that is passed on as it is (``raw``) keeps them, unless it is written to a terminal.
 
 A reader that has seen enough (``| head``) closes our output. That raises `OutputClosed`, which ends the
 command without an error.
@@ -10,6 +11,7 @@ command without an error.
 The table EXITS maps exceptions to exit codes.
 """
 
+import re
 import sys
 from contextlib import contextmanager
 from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
@@ -21,16 +23,23 @@ from ..errors import (
 )
 
 
+_OTHER = re.compile(r"[^\t\n -~]")
+"""A character that is perhaps not printable."""
+
+
 class OutputClosed(Exception):
     """The reader of our standard output has closed it."""
 
 
-def say(text: str) -> None:
-    """Write one or more lines to standard output. Raises `OutputClosed`."""
+def say(text: str, raw: bool = False) -> None:
+    """Write one or more lines to standard output. Raises `OutputClosed`.
+
+    ``raw``: the text is a result for programs, which is escaped only for a terminal.
+    """
     if sys.stdout is None:
         return  # a program without a console
     try:
-        sys.stdout.write(_encodable(_shown(text, sys.stdout), sys.stdout) + "\n")
+        sys.stdout.write(_encodable(text if raw and not sys.stdout.isatty() else _shown(text), sys.stdout) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         raise OutputClosed() from None
@@ -42,10 +51,11 @@ def say_json(value: Any) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Return a JSON document, indented, with escapes where the encoding of standard output needs them."""
+    """Return a JSON document, indented, with escapes for what is not printable, or not in standard output's encoding."""
     import json
 
-    return json.dumps(value, ensure_ascii=not _is_unicode(sys.stdout), indent=2)
+    text = json.dumps(value, ensure_ascii=not _is_unicode(sys.stdout), indent=2)
+    return _OTHER.sub(lambda sign: sign.group() if sign.group().isprintable() else json.dumps(sign.group())[1:-1], text)
 
 
 def show(options: Any, client: Any, result: Any, blocks: List[Any]) -> None:
@@ -58,7 +68,7 @@ def show(options: Any, client: Any, result: Any, blocks: List[Any]) -> None:
         if text is None:
             say_json(encode(block, client.revision))
         else:
-            say(text)
+            say(text, raw=True)
 
 
 def write_file(path: str, text: str) -> None:
@@ -97,7 +107,7 @@ def note(text: str) -> None:
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(_encodable(_shown(text, sys.stderr), sys.stderr) + "\n")
+        sys.stderr.write(_encodable(_shown(text), sys.stderr) + "\n")
         sys.stderr.flush()
     except OSError:
         pass  # closed by its reader, who wants no notes
@@ -106,7 +116,7 @@ def note(text: str) -> None:
 def write_prompt(text: str) -> None:
     """Write a question to standard error without a line end: the answer is typed on the same line."""
     if sys.stderr is not None:
-        sys.stderr.write(_encodable(_shown(text, sys.stderr), sys.stderr))
+        sys.stderr.write(_encodable(_shown(text), sys.stderr))
         sys.stderr.flush()
 
 
@@ -147,11 +157,9 @@ def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape").decode("ascii")
 
 
-def _shown(text: str, stream: IO[str]) -> str:
-    """The text without control characters if the stream is a terminal; lines and tabs stay."""
-    if text.isprintable() or not stream.isatty():
-        return text
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else _escaped(sign) for sign in text)
+def _shown(text: str) -> str:
+    """Return the text with its control and format characters escaped; lines and tabs stay."""
+    return _OTHER.sub(lambda sign: sign.group() if sign.group().isprintable() else _escaped(sign.group()), text)
 
 
 def _encodable(text: str, stream: IO[str]) -> str:

@@ -109,13 +109,53 @@ class Terminal:
         pass
 
 
-def test_control_characters_reach_a_file_but_no_terminal(monkeypatch, capsys):
-    output.say("a\x1b[2J\tb\nc")
-    assert capsys.readouterr().out == "a\x1b[2J\tb\nc\n"
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
-    output.say("a\x1b[2J\tb\nc\u202e")
-    assert terminal.text == "a\\x1b[2J\tb\nc\\u202e\n"
+WRITES = {
+    "say": (output.say, False), "note": (output.note, False), "write_prompt": (output.write_prompt, False),
+    "say_json": (output.say_json, False), "fail": (output.fail, False),
+    "raw": (lambda text: output.say(text, raw=True), True),
+}
+"""Each function that writes, and whether a file or a pipe gets the text as it is."""
+HOSTILE = "\x1b[2J\x07\r\x7f\x9b\u200f\u2028\u202e\u2066\ufeff\U000e0041"
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("terminal", [False, True])
+def test_control_characters_are_escaped_unless_a_caller_asks_for_them(monkeypatch, name, terminal):
+    """What is written to a pipe may be shown on a terminal in the end."""
+    write, raw = WRITES[name]
+    stream = Terminal()
+    stream.isatty = lambda: terminal
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(sys, "stderr", stream)
+    write("a\u00e9" + HOSTILE)
+    assert stream.text.count("a\u00e9") == 1
+    kept = {sign for sign in stream.text if not sign.isprintable()} - {"\n"}
+    assert kept == (set(filter(lambda sign: not sign.isprintable(), HOSTILE)) if raw and not terminal else set())
+    if name == "say_json":
+        assert json.loads(stream.text) == "a\u00e9" + HOSTILE
+    if name in ("say", "note", "raw"):
+        stream.text = ""
+        write("a\tb\nc")
+        assert stream.text == "a\tb\nc\n"
+
+
+@pytest.mark.parametrize("words", [["replay", "--as-server"], ["check"], ["check", "--format=json"],
+                                   ["ladder"], ["check", "--format=junit"], ["replay", "--as-client", "cat"]])
+def test_a_recording_cannot_paint_over_a_terminal(tmp_path, words):
+    record = tmp_path / "a\x1b[31m\u202e.jsonl"
+    lines = [{"trace": 1, "recorder": HOSTILE, "recorded": ["start", "both", "end"]}, *(
+        {"time": at, "from": party, "message": dict(message, jsonrpc="2.0")} for at, (party, message) in enumerate([
+            ("client", {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+                                                                    "clientInfo": {"name": HOSTILE, "version": "1"}}}),
+            ("server", {"id": 1, "result": {"protocolVersion": HOSTILE, "capabilities": {HOSTILE: HOSTILE}}}),
+            ("client", {"id": HOSTILE, "method": "tools/" + HOSTILE, "params": {"name": HOSTILE, "uri": HOSTILE}}),
+            ("server", {"id": HOSTILE, "error": {"code": 1, "message": HOSTILE, "data": HOSTILE}}),
+        ]))]
+    record.write_text("".join("%s\n" % json.dumps(line, ensure_ascii=False) for line in lines), encoding="utf-8")
+    done = run(*words[:1], str(record), *words[1:], env={"PYTHONUTF8": "1"})
+    assert done.returncode in (0, 1) and done.stdout + done.stderr
+    said = (done.stdout + done.stderr).decode("utf-8")
+    assert {sign for sign in said if not sign.isprintable()} <= {"\n", "\t"}
 
 
 def test_an_error_is_one_line_whatever_it_holds(capsys):

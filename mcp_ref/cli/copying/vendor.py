@@ -326,7 +326,7 @@ def _diff(options: Any, copy: Copy) -> int:
         note("the copy is of version %s, this is %s: the differences are not all local" % (
             copy.version, __version__))
     if lines:
-        say("".join(lines).rstrip("\n"))
+        say("".join(lines).rstrip("\n"), raw=True)
     return FAILED if lines else DONE
 
 

@@ -117,7 +117,7 @@ def _config(options: Any) -> int:
         say_json({"host": options.host, "name": name, "file": path, "files": _files(host), "entry": members,
                   "text": rendered(place, members)})
         return DONE
-    say(rendered(place, members).rstrip("\n"))
+    say(rendered(place, members).rstrip("\n"), raw=True)
     note("\nPaste this into one of these files of %s; if there is %s in it already, put only what is inside there:" % (
         host.title, host.top))
     for where, file in _files(host).items():
