@@ -33,7 +33,7 @@ import io
 import ipaddress
 import socket
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 from urllib.parse import quote_plus, urlencode, urljoin
 
 from ..deadline import Deadline
@@ -55,6 +55,11 @@ PUBLIC, PRIVATE, LINK_LOCAL, HERE = range(4)
 """Kinds of addresses; a server of one kind may lead to those before it."""
 _WORDS = {PRIVATE: "is in a private network", LINK_LOCAL: "is link-local", HERE: "is this machine's"}
 _ROUTED = ipaddress.ip_network("2000::/3")
+_SPECIAL = tuple(map(ipaddress.ip_network, (
+    "192.0.0.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24",
+    "2001::/23", "2001:db8::/32", "2620:4f:8000::/48", "3fff::/20")))
+"""Blocks of IANA's registries of special-purpose addresses that some or all versions of Python take for public. Relays
+and sinks of the nearest network answer at some of these, and no server that is meant for everybody."""
 _WITH_FOUR = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96", "::ffff:0:0/96")))
 """IPv6 addresses whose last 32 bits are an IPv4 address, to which packets go."""
 
@@ -76,13 +81,17 @@ def kind_of(address: str) -> int:
         if inner is None:
             if found.is_link_local:
                 return LINK_LOCAL
-            return PUBLIC if found in _ROUTED and found.is_global else PRIVATE
+            return PUBLIC if found in _ROUTED and found.is_global and not _is_special(found) else PRIVATE
         found = inner
     if found.is_loopback or found.packed[0] == 0:
         return HERE
     if found.is_link_local:
         return LINK_LOCAL
-    return PUBLIC if found.is_global and not found.is_multicast else PRIVATE
+    return PUBLIC if found.is_global and not found.is_multicast and not _is_special(found) else PRIVATE
+
+
+def _is_special(address: Union[ipaddress.IPv4Address, ipaddress.IPv6Address]) -> bool:
+    return any(address in network for network in _SPECIAL)
 
 
 def _inner(address: ipaddress.IPv6Address) -> Optional[ipaddress.IPv4Address]:

@@ -236,7 +236,7 @@ class BridgeSession:
         """Answer with one page of one server after the other; the cursor says which is next."""
         links = self._having(method.partition("/")[0])
         number, _, cursor = str(params.get("cursor") or "0:").partition(":")
-        if not number.isdigit() or int(number) >= len(links):
+        if not (number.isascii() and number.isdigit() and len(number) < 10) or int(number) >= len(links):
             if "cursor" in params:
                 raise RpcError(INVALID_PARAMS, "Invalid params: params.cursor is none of this bridge's")
             raise RpcError(METHOD_NOT_FOUND, "Method not found: %s: no server behind this bridge has it" % method)

@@ -2,8 +2,8 @@
 
 Standard output carries results, standard error everything else. Both may be of any encoding (cp1252, the
 ASCII of the C locale): a character that an encoding lacks is written as an escape, in JSON as JSON's own.
-Control and format characters are escaped in all of it, whoever wrote the text and wherever it is sent (a pipe may end at
-a terminal). Only a result that is passed on as it is (``raw``) keeps them, unless it is written to a terminal.
+Control and format characters are escaped in all of it, whoever wrote the text and wherever it is sent: a pipe may end
+at a terminal. Only a result for programs (``raw``) keeps them, unless it is written to a terminal.
 
 A reader that has seen enough (``| head``) closes our output. That raises `OutputClosed`, which ends the
 command without an error.
@@ -51,7 +51,8 @@ def say_json(value: Any) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Return a JSON document, indented, with escapes for what is not printable, or not in standard output's encoding."""
+    """Return a JSON document, indented, with escapes for what is not printable or not in standard output's encoding.
+    """
     import json
 
     text = json.dumps(value, ensure_ascii=not _is_unicode(sys.stdout), indent=2)

@@ -347,7 +347,7 @@ def _entry(number: int, item: Any) -> _Entry:
         origin = "%s://%s" % (url.scheme, url.netloc.rpartition("@")[2])  # a user and a password are nobody's business
         return _Entry(begin, begin + took, origin, asked, _sent(request), answered,
                       _received(response, answered))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise TraceError("no HAR: entry %d: %s: %s" % (number, type(error).__name__, str(error)[:80])) from None
 
 

@@ -137,7 +137,7 @@ def test_the_scopes_asked_for_are_those_of_the_form() -> None:
 @pytest.mark.parametrize(("expires_in", "life", "early"), [
     (3600, 3600, 30), ("3600", 3600, 30), (10, 10, 1), (0, 0, 0), (300.5, 300.5, 30), (-1, None, None),
     (True, None, None), ("x", None, None), (None, None, None), (1e300, None, None), ([], None, None),
-    ("9" * 50, None, None),
+    ("9" * 50, None, None), ("\xb2", None, None), ("\u0663\u0660", None, None),
 ])
 def test_a_token_is_renewed_a_little_before_its_end(expires_in: Any, life: Any, early: Any) -> None:
     token = request({**GIVEN, "expires_in": expires_in})

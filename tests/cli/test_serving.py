@@ -76,6 +76,7 @@ def test_run_serves_on_a_socket_until_interrupted(options, file):
      "server = Server('a', auth=ResourceServer('https://a.example/mcp', 'https://as.example', lambda token: None))\n",
      ["--listen", "tcp://127.0.0.1:0"], 2, "this server has auth, and on tcp://127.0.0.1:0 nobody could show a token"),
     (MINE, ["--http", "8000"], 2, "--http takes HOST:PORT"),
+    (MINE, ["--http", "127.0.0.1:\xb2"], 2, "--http takes HOST:PORT"),
     (MINE, ["--http", "256.0.0.1:0"], 3, "256.0.0.1"),
 ])
 def test_run_says_in_one_line_what_is_wrong_with_the_file(source, options, code, words, file, capsys):

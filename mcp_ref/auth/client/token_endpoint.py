@@ -345,7 +345,7 @@ def _value(answer: "HttpAnswer") -> Mapping[str, Any]:
 
 def _times(expires_in: Any, now: float) -> Tuple[Optional[float], Optional[float]]:
     """Return the end of a token and the time to renew it; (None, None) if ``expires_in`` is no number of seconds."""
-    if isinstance(expires_in, str) and expires_in.isdigit() and len(expires_in) < 12:
+    if isinstance(expires_in, str) and expires_in.isascii() and expires_in.isdigit() and len(expires_in) < 12:
         expires_in = int(expires_in)
     if isinstance(expires_in, bool) or not isinstance(expires_in, (int, float)) or not 0 <= expires_in <= MAX_LIFE:
         return None, None

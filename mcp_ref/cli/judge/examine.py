@@ -164,7 +164,7 @@ def _attacks(options: Any) -> Dict[str, FrozenSet[int]]:
     found: Dict[str, FrozenSet[int]] = {}
     for text in [name for name in options.only if name.partition(":")[0] in ATTACKS]:
         name, _, number = text.partition(":")
-        if number and not number.isdigit():
+        if number and not (number.isascii() and number.isdigit() and len(number) < 10):
             raise UsageError("--only %s: the number of an input is wanted behind the colon" % text)
         found[name] = found.get(name, frozenset()).union([int(number)] if number else [])
         options.only.remove(text)

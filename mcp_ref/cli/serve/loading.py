@@ -20,7 +20,7 @@ class LoadError(ValueError):
 def host_and_port(address: str) -> Tuple[str, int]:
     """Return host and port of an argument of ``--http``. Raises `UsageError`."""
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit():
+    if not colon or not (port.isascii() and port.isdigit() and len(port) < 6):
         raise UsageError("--http takes HOST:PORT, such as 127.0.0.1:8000, not %s" % address)
     return host.strip("[]") or "127.0.0.1", int(port)
 

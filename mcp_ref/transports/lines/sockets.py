@@ -64,7 +64,7 @@ def parse_address(address: str) -> Address:
     if scheme == "unix":
         return Address(_checked_path(rest), "", 0)
     host, colon, port = rest.rpartition(":")
-    if scheme != "tcp" or not colon or not port.isdigit() or int(port) > 65535:
+    if scheme != "tcp" or not colon or not (port.isascii() and port.isdigit() and len(port) < 6) or int(port) > 65535:
         raise ConnectFailed("%r is no address: tcp://host:port or unix:///path" % address)
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
