@@ -4,12 +4,17 @@ Nothing is sent as valid that `mcp_ref.jsonschema` does not find valid. Where no
 pattern, a condition) there are no arguments.
 """
 
-from typing import Any, Dict, List, Optional
+from itertools import chain, islice
+from typing import Any, Dict, Optional
 
 from ..jsonschema import SchemaError, validate
 
 _DEPTH = 8
 """The levels of a schema for which values are made; deeper ones are left out."""
+_MOST = 200_000
+"""The characters of all values that are made for one schema."""
+_MOST_TRIED = 100
+"""The arguments that are tried until some do not fit."""
 _PLAIN: Dict[str, Any] = {"string": "example", "integer": 1, "number": 1.5, "boolean": True, "null": None}
 _WRONG: Dict[str, Any] = {"string": 7, "integer": "seven", "number": "seven", "boolean": "yes", "null": 7,
                           "array": "seven", "object": "seven"}
@@ -19,7 +24,10 @@ _FORMATS = {"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "
 
 def valid(schema: Any) -> Optional[Dict[str, Any]]:
     """Return arguments that a schema allows, as few as possible; None if none could be made."""
-    made = _made(schema, schema, 0)
+    try:
+        made = _Maker(schema).made(schema, 0)
+    except _TooLong:
+        return None
     return made if isinstance(made, dict) and _fits(made, schema) else None
 
 
@@ -29,13 +37,11 @@ def invalid(schema: Any) -> Optional[Dict[str, Any]]:
     if good is None:
         return None
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    bad: List[Dict[str, Any]] = []
-    for name, inner in (properties if isinstance(properties, dict) else {}).items():
-        kind = inner.get("type") if isinstance(inner, dict) else None
-        if isinstance(kind, str) and kind in _WRONG:
-            bad.append({**good, name: _WRONG[kind]})
-    bad += [{other: value for other, value in good.items() if other != name} for name in good]
-    return next((each for each in bad if not _fits(each, schema)), None)
+    kinds = [(name, inner.get("type")) for name, inner in (properties if isinstance(properties, dict) else {}).items()
+             if isinstance(inner, dict)]
+    bad = chain(({**good, name: _WRONG[kind]} for name, kind in kinds if isinstance(kind, str) and kind in _WRONG),
+                ({other: value for other, value in good.items() if other != name} for name in good))
+    return next((each for each in islice(bad, _MOST_TRIED) if not _fits(each, schema)), None)
 
 
 def _fits(value: Any, schema: Any) -> bool:
@@ -45,39 +51,72 @@ def _fits(value: Any, schema: Any) -> bool:
         return False
 
 
-def _made(schema: Any, root: Any, depth: int) -> Any:
-    """Return a value for a schema, which may not fit."""
-    if not isinstance(schema, dict) or depth > _DEPTH:
-        return "example"
-    for name in ("const", "default"):
-        if name in schema:
-            return schema[name]
-    for name in ("enum", "examples"):
-        if isinstance(schema.get(name), list) and schema[name]:
-            return schema[name][0]
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/"):
-        found = root
-        for part in reference[2:].split("/"):
-            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        return _made(found, root, depth + 1)
-    for name in ("anyOf", "oneOf"):
-        if isinstance(schema.get(name), list) and schema[name]:
-            return _made(schema[name][0], root, depth + 1)
-    kind = schema.get("type", "object" if "properties" in schema else "string")
-    kind = kind[0] if isinstance(kind, list) and kind else kind
-    if kind == "object":
-        properties, needed = schema.get("properties"), schema.get("required")
-        return {name: _made(properties.get(name) if isinstance(properties, dict) else None, root, depth + 1)
-                for name in (needed if isinstance(needed, list) else ()) if isinstance(name, str)}
-    if kind == "array":
-        least = schema.get("minItems")
-        return [_made(schema.get("items"), root, depth + 1)] * (least if isinstance(least, int) and least < 100 else 0)
-    if kind in ("integer", "number"):
-        return _number(schema, kind)
-    if kind == "string":
-        return _text(schema)
-    return _PLAIN.get(kind) if isinstance(kind, str) else None
+class _TooLong(Exception):
+    """The values for a schema would have more than _MOST characters."""
+
+
+class _Maker:
+    """Makes values for one schema, which may not fit.
+
+    A schema that refers to itself stands for more values than anybody can send, so their characters are counted.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._left = _MOST
+
+    def _spend(self, characters: int) -> None:
+        self._left -= characters
+        if self._left < 0:
+            raise _TooLong()
+
+    def made(self, schema: Any, depth: int) -> Any:
+        """Return a value for a schema inside of the whole one. Raises `_TooLong`."""
+        before = self._left
+        value = self._value(schema, depth)
+        self._spend(2 if before != self._left else 2 + len(str(value)))
+        return value
+
+    def _value(self, schema: Any, depth: int) -> Any:
+        if not isinstance(schema, dict) or depth > _DEPTH:
+            return "example"
+        for name in ("const", "default"):
+            if name in schema:
+                return schema[name]
+        for name in ("enum", "examples"):
+            if isinstance(schema.get(name), list) and schema[name]:
+                return schema[name][0]
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#/"):
+            found = self._root
+            for part in reference[2:].split("/"):
+                found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+            return self.made(found, depth + 1)
+        for name in ("anyOf", "oneOf"):
+            if isinstance(schema.get(name), list) and schema[name]:
+                return self.made(schema[name][0], depth + 1)
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        kind = kind[0] if isinstance(kind, list) and kind else kind
+        if kind == "object":
+            properties, needed = schema.get("properties"), schema.get("required")
+            value = {}
+            for name in needed if isinstance(needed, list) else ():
+                if isinstance(name, str):
+                    self._spend(len(name))
+                    value[name] = self.made(properties.get(name) if isinstance(properties, dict) else None, depth + 1)
+            return value
+        if kind == "array":
+            least = schema.get("minItems")
+            number = least if isinstance(least, int) and 0 < least < 100 else 0
+            before = self._left
+            item = [self.made(schema.get("items"), depth + 1)] if number else []
+            self._spend((before - self._left) * (number - 1) if number else 0)
+            return item * number
+        if kind in ("integer", "number"):
+            return _number(schema, kind)
+        if kind == "string":
+            return _text(schema)
+        return _PLAIN.get(kind) if isinstance(kind, str) else None
 
 
 def _number(schema: Dict[str, Any], kind: str) -> Any:

@@ -158,8 +158,8 @@ def test_an_endpoint_of_the_old_transport_is_found_by_its_event():
 @pytest.mark.parametrize("data", [
     b"", b"{}", b'{"log": []}', b'{"log": {"entries": [{}]}}', b'{"log": {"entries": 5}}', b"\xff", b"[" * 100_000,
     b'{"log": {"entries": [{"startedDateTime": "yesterday", "request": {"url": "http://a", "method": "GET"}}]}}',
-    b'{"log": {"entries": [{"startedDateTime": "1970-01-01T00:00:00Z", "request": {"url": "http://a", "method": "GET"}, '
-    b'"response": {"status": 1e999}}]}}'])
+    b'{"log": {"entries": [{"startedDateTime": "1970-01-01T00:00:00Z", "response": {"status": 1e999}, '
+    b'"request": {"url": "http://a", "method": "GET"}}]}}'])
 def test_what_is_no_har_is_refused(data):
     with pytest.raises(TraceError, match="no HAR: "):
         list(har(data))
