@@ -81,6 +81,20 @@ def write_file(path: str, text: str) -> None:
         raise UsageError("cannot write %s: %s" % (path, error.strerror or error)) from None
 
 
+def open_file(path: str) -> IO[bytes]:
+    """Open a regular file for reading. Raises OSError, also for anything else that a path may lead to: reading a pipe
+    waits for its writer, and a device may have no end."""
+    import errno
+    import os
+    import stat
+
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
+    return file
+
+
 @contextmanager
 def replacing(target: str, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Open a file beside a target, which takes the target's place at the end: no reader sees half of it.

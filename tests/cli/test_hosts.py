@@ -6,6 +6,7 @@ import re
 import shlex
 import stat
 import sys
+import tempfile
 
 import pytest
 
@@ -455,7 +456,33 @@ def test_a_file_that_cannot_be_replaced_stays(home, capsys):
     code, out, err = write(capsys, path)
     assert code == 2 and "nothing was written" in err and "hard links" in one_line_of(err) and path.read_text() == "{}"
     code, _, err = write(capsys, home)
-    assert code == 2 and "is no file" in err
+    assert code == 2 and "nothing was written: %s: Is a directory" % home in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links of POSIX")
+def test_a_link_that_is_changed_meanwhile_leads_to_no_other_file(home, capsys, monkeypatch):
+    mine, theirs, link = home / "mine.json", home / "theirs.json", home / "mcp.json"
+    for path in (mine, theirs):
+        path.write_text('{"of": "%s"}' % path.name)
+    link.symlink_to(mine)
+
+    def lead_to(target):
+        link.unlink()
+        link.symlink_to(target)
+
+    def swapped(*arguments):  # between the first look at the file and the second
+        lead_to(theirs)
+        return merged(*arguments)
+
+    def back(*arguments, make=tempfile.mkstemp, **more):
+        lead_to(mine)
+        return make(*arguments, **more)
+
+    monkeypatch.setattr(config, "merged", swapped)
+    monkeypatch.setattr(tempfile, "mkstemp", back)
+    assert write(capsys, link)[0] == 0
+    assert theirs.read_text() == '{"of": "theirs.json"}' and "mcpServers" in json.loads(mine.read_text())
+    assert sorted(each.name for each in home.glob("*.backup")) == ["mine.json.backup"]
 
 
 def test_a_file_that_another_program_changes_meanwhile_stays(home, capsys, monkeypatch):

@@ -31,7 +31,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
 from ...options import closest
 from ...version import __version__
 from ..command import Command, Commands, program
-from ..output import DONE, UsageError, note, replacing, say, say_json
+from ..output import DONE, UsageError, note, open_file, replacing, say, say_json
 from . import parts
 from .loader import PROGRAM
 
@@ -346,7 +346,7 @@ def _may_write(target: str, source: Program, force: bool) -> None:
         raise UsageError("-o %s: a file of this name hides the package; name it otherwise" % target)
     if not os.path.lexists(target) or force:
         return
-    with open(target, "rb") as file:
+    with open_file(target) as file:
         data = file.read()
     found = _SUM.match(data)
     if found is None:

@@ -13,7 +13,7 @@ import re
 from typing import Dict, List, NamedTuple, Tuple
 
 from ...version import __version__
-from ..output import one_line
+from ..output import one_line, open_file
 from . import parts
 from .parts import MANIFEST, ORIGINALS
 
@@ -63,13 +63,13 @@ def with_manifest(chosen: Dict[str, bytes], only: List[str]) -> Dict[str, bytes]
 def read_copy(target: str) -> Copy:
     """Return a copy, compared with its manifest. Raises `VendorError` where there is no copy."""
     try:
-        with open(os.path.join(target, MANIFEST), "rb") as file:
+        with open_file(os.path.join(target, MANIFEST)) as file:
             manifest = json.loads(file.read().decode("utf-8"))
         listed = {str(path): str(summed) for path, summed in manifest["files"].items()}
         version, only = str(manifest["version"]), [str(name) for name in manifest["only"]]
-    except OSError:
-        raise VendorError("there is no vendored copy at %s (no %s)" % (target, MANIFEST)) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except OSError as error:
+        raise VendorError("there is no vendored copy at %s (%s: %s)" % (target, MANIFEST, error.strerror)) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise VendorError("%s of %s cannot be read; --force copies anew" % (MANIFEST, target)) from None
     there = parts.read_folder(target)
     changed = [path for path in listed if path in there and digest(there[path]) != listed[path]]
@@ -104,7 +104,8 @@ def originals(copy: Copy, paths: List[str]) -> Tuple[Dict[str, bytes], str]:
 
     found, wrong = {}, ""
     try:
-        with tarfile.open(os.path.join(copy.target, ORIGINALS), "r:bz2") as archive:
+        with open_file(os.path.join(copy.target, ORIGINALS)) as source, tarfile.open(
+                fileobj=source, mode="r:bz2") as archive:
             for entry in archive:
                 if entry.name in paths and entry.isfile() and entry.size <= _LARGEST:
                     file = archive.extractfile(entry)

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...options import closest
+from ..output import open_file
 
 MANIFEST = "vendored.json"
 """The file that `vendor` writes into a copy; no part of the package."""
@@ -115,7 +116,7 @@ def read_folder(folder: str) -> Dict[str, bytes]:
         for name in here:
             if _belongs(name):
                 path = os.path.join(place, name)
-                with open(path, "rb") as file:
+                with open_file(path) as file:
                     found[os.path.relpath(path, folder).replace(os.sep, "/")] = file.read()
     return {path: data for path, data in found.items() if path not in (MANIFEST, ORIGINALS)}
 

@@ -23,7 +23,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...version import __version__
 from ..command import Command, Commands
-from ..output import DONE, FAILED, UsageError, counted, note, one_line, replacing, say, say_json
+from ..output import DONE, FAILED, UsageError, counted, note, one_line, open_file, replacing, say, say_json
 from . import parts
 from .copies import Copy, VendorError, packed, read_copy, with_manifest
 from .parts import MANIFEST, ORIGINALS
@@ -97,9 +97,9 @@ def _copies(folder: str, steps: int) -> Iterator[str]:
 
 def _is_copy(folder: str) -> bool:
     try:
-        with open(os.path.join(folder, MANIFEST), "rb") as file:
+        with open_file(os.path.join(folder, MANIFEST)) as file:
             return bool(json.loads(file.read().decode("utf-8"))["package"] == "mcp_ref")
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
@@ -202,17 +202,18 @@ def _zip(options: Any, target: str, only: List[str]) -> int:
 
 def _archived(target: str) -> Tuple[Optional[str], List[str]]:
     """Return the name and the parts of the copy in an archive; (None, []) where there is no copy."""
-    from zipfile import BadZipFile, ZipFile
+    import zlib
+    from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
     try:
-        with ZipFile(target) as archive:
-            for path in archive.namelist():
-                folder, _, file = path.rpartition("/")
-                if file == MANIFEST:
-                    manifest = json.loads(archive.read(path).decode("utf-8"))
+        with open_file(target) as source, ZipFile(source) as archive:
+            for entry in archive.infolist():
+                folder, _, file = entry.filename.rpartition("/")
+                if file == MANIFEST and entry.compress_type in (ZIP_STORED, ZIP_DEFLATED):
+                    manifest = json.loads(archive.read(entry).decode("utf-8"))
                     if manifest["package"] == "mcp_ref":
                         return folder.replace("/", "."), [str(name) for name in manifest["only"]]
-    except (OSError, BadZipFile, ValueError, KeyError, TypeError):
+    except (OSError, EOFError, BadZipFile, zlib.error, ValueError, KeyError, TypeError, RuntimeError):
         pass
     return None, []
 

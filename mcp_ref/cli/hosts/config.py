@@ -280,10 +280,11 @@ def _members(host: HostFile, entry: ServerEntry) -> Members:
 
 
 def _write(options: Any, host: HostFile, place: EntryPlace, members: Members) -> int:
+    path = os.path.realpath(place.path)
     try:
-        old = read(place.path)
+        old = read(path)
         new = merged(place, old or b"", members, options.replace)
-        backup = None if new is None else write(place.path, old, new)
+        backup = None if new is None else write(path, old, new)
     except CannotKeep as error:
         raise UsageError("nothing was written: %s" % error) from None
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tup
 
 from ...host.configuration import MAX_FILE, parse, without_comments, without_last_commas
 from ...host.yaml import blocks, reads_as_text
+from ..output import open_file
 
 _SPACE = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
@@ -271,20 +272,20 @@ def _toml_value(value: Any) -> str:
 
 
 def read(path: str) -> Optional[bytes]:
-    """Return the bytes of a file, None if there is none. Raises `CannotKeep` for one that is not to be replaced."""
-    real = os.path.realpath(path)
+    """Return the bytes of a file, None if there is none. Raises `CannotKeep` for one that must not be replaced, OSError.
+
+    ``path`` has no links in it, here as for `write`: a link may be changed between the two calls.
+    """
     try:
-        found = os.stat(real)
+        with open_file(path) as file:
+            if os.fstat(file.fileno()).st_nlink > 1:
+                raise CannotKeep("%s has other names (hard links), which would keep the old text: write it by hand"
+                                 % path)
+            if not os.access(path, os.W_OK):
+                raise CannotKeep("%s may not be written by you" % path)
+            return file.read(MAX_FILE + 1)
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(found.st_mode):
-        raise CannotKeep("%s is no file" % path)
-    if found.st_nlink > 1:
-        raise CannotKeep("%s has other names (hard links), which would keep the old text: write it by hand" % path)
-    if not os.access(real, os.W_OK):
-        raise CannotKeep("%s may not be written by you" % path)
-    with open(real, "rb") as file:
-        return file.read(MAX_FILE + 1)
 
 
 def write(path: str, old: Optional[bytes], new: bytes) -> Optional[str]:
@@ -292,20 +293,19 @@ def write(path: str, old: Optional[bytes], new: bytes) -> Optional[str]:
 
     Raises `CannotKeep` if the file has changed meanwhile, or its owner cannot be kept; OSError.
     """
-    real = os.path.realpath(path)
-    os.makedirs(os.path.dirname(real), exist_ok=True)
-    number, made = tempfile.mkstemp(prefix=os.path.basename(real) + ".", dir=os.path.dirname(real))  # mode 600
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    number, made = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=os.path.dirname(path))  # mode 600
     try:
         with os.fdopen(number, "wb") as file:
             file.write(new)
             file.flush()
             os.fsync(file.fileno())
         if old is not None:
-            _keep(path, os.stat(real), made)
+            _keep(path, os.stat(path), made)
         if read(path) != old:
             raise CannotKeep("%s was changed by another program meanwhile: try again" % path)
-        backup = None if old is None else _backup(real, old)
-        os.replace(made, real)
+        backup = None if old is None else _backup(path, old)
+        os.replace(made, path)
         return backup
     except BaseException:
         os.unlink(made)

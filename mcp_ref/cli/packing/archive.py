@@ -11,7 +11,7 @@ import re
 import stat
 from typing import Dict, Iterator, List, NamedTuple, Sequence
 
-from ..output import UsageError, one_line, replacing
+from ..output import UsageError, one_line, open_file, replacing
 
 MANIFEST_NAME = "manifest.json"
 MAX_FILES = 10_000
@@ -113,10 +113,11 @@ def _checked(name: str, path: str, room: int) -> bytes:
     """Return what is in a file that is to get this name in the bundle. Raises `UsageError`."""
     if fault_of_name(name):
         raise UsageError("%s: %s" % (one_line(name), fault_of_name(name)))
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise UsageError("%s is no file" % path)
-    with open(path, "rb") as file:
-        data = file.read(room + 1)
+    try:
+        with open_file(path) as file:
+            data = file.read(room + 1)
+    except OSError as error:
+        raise UsageError("%s cannot be read: %s" % (path, error.strerror or error)) from None
     if len(data) > room:
         raise UsageError("%s is too much: a bundle takes %d MB" % (path, MAX_BYTES >> 20))
     if _SECRET_TEXT.search(data):
@@ -156,11 +157,11 @@ def read_bundle(path: str) -> Dict[str, bytes]:
     """Return the files of an archive. Raises `BadBundle` for what is none, or would do harm when unpacked; OSError.
     """
     import zlib
-    from zipfile import BadZipFile, ZipFile
+    from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
     found: Dict[str, bytes] = {}
     try:
-        with ZipFile(path) as archive:
+        with open_file(path) as source, ZipFile(source) as archive:
             entries = archive.infolist()
             if len(entries) > MAX_FILES:
                 raise BadBundle("%s has more than %d files" % (path, MAX_FILES))
@@ -168,6 +169,8 @@ def read_bundle(path: str) -> Dict[str, bytes]:
             for entry in entries:
                 name = entry.filename
                 fault = fault_of_name(name.rstrip("/")) or (
+                    "it is compressed by another method than deflate, which hosts need not read"
+                    if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED) else
                     "it is a link" if stat.S_ISLNK(entry.external_attr >> 16) else
                     "it is there twice" if name.casefold() in folded else "")
                 if fault:

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...jsonschema import DRAFT_07, compile
 from ...jsontext import JsonError, loads
-from ..output import UsageError
+from ..output import UsageError, open_file
 from .archive import MANIFEST_NAME, BadBundle, fault_of_name
 from .settings import Settings
 
@@ -121,7 +121,7 @@ def _is_remote(path: str) -> bool:
 def from_file(path: str) -> Dict[str, Any]:
     """Return the members of a manifest that an author wrote. Raises `UsageError`."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             found = loads(file.read())
     except OSError as error:
         raise UsageError("--manifest %s: %s" % (path, error.strerror or error)) from None

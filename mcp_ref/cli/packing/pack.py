@@ -36,7 +36,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ..command import Command, Commands
 from ..copying import parts
 from ..copying.bundle import BundleError, Program, needed
-from ..output import DONE, FAILED, UsageError, counted, noise_said, note, one_line, say, say_json
+from ..output import DONE, FAILED, UsageError, counted, noise_said, note, one_line, open_file, say, say_json
 from ..use.values import pairs_of
 from .archive import MANIFEST_NAME, collected, read_bundle, write_bundle
 from .manifest import FLAGS, VERSIONS, faults, from_file, manifest_of, missing, server_json
@@ -212,7 +212,7 @@ def _server(settings: Settings, pythons: Sequence[str]) -> Dict[str, Any]:
 
 def _icon(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return file.read()
     except OSError as error:
         raise UsageError("--icon %s: %s" % (path, error.strerror or error)) from None
