@@ -2,6 +2,7 @@
 import re
 import threading
 import time
+from base64 import b64decode, b64encode
 from typing import Any, Callable, List
 
 import pytest
@@ -12,6 +13,7 @@ from tests.support.patience import WAIT
 SECRET = "hunter2-hunter2"
 MASK = re.compile(r"\*\*\*[0-9a-f]{8}!?")
 
+PARTS = "--b\r\n%s\r\n\r\n%s\r\n--b--\r\n"
 PLACES: List[Callable[[Masker, str], Any]] = [
     lambda masker, secret: masker.field("Authorization", "Bearer " + secret),
     lambda masker, secret: masker.field("proxy-authorization", "Custom " + secret),
@@ -43,6 +45,25 @@ PLACES: List[Callable[[Masker, str], Any]] = [
     lambda masker, secret: masker.raw('{"token": "%s", "token": "other"}' % secret),
     lambda masker, secret: masker.raw('{"token": ["%s"], "token": "other"}' % secret),
     lambda masker, secret: masker.text("sent Bearer " + secret),
+    lambda masker, secret: masker.text("GET /?PHPSESSID=" + secret),
+    lambda masker, secret: masker.text("GET /?SESSION_ID=" + secret),
+    lambda masker, secret: masker.text("GET /;jsessionid=" + secret),
+    lambda masker, secret: masker.json({"uri": "https://h.example/?PHPSESSID=" + secret}),
+    lambda masker, secret: masker.url("/?PHPSESSID=" + secret),
+    lambda masker, secret: masker.document({"device_code": secret}),
+    lambda masker, secret: masker.document({"userCode": secret}),
+    lambda masker, secret: masker.message({"params": {"device_code": secret}})[0],
+    lambda masker, secret: masker.raw('{"device_code": "%s"}' % secret),
+    lambda masker, secret: masker.raw("device_code=" + secret),
+    lambda masker, secret: masker.raw('[{"token": "%s"}, "%s", "cut \\' % (secret, secret)),
+    lambda masker, secret: masker.raw(PARTS % ("Content-Disposition: form-data; name=whatever", secret)),
+    lambda masker, secret: masker.raw(PARTS % (
+        'Content-Type: text/plain\r\nContent-Disposition: form-data; name="file"; filename="a.txt"', secret)),
+    lambda masker, secret: masker.raw((PARTS % ('Content-Disposition: form-data; name="a"', secret))[:-9]),
+    lambda masker, secret: b64decode(masker.base64(b64encode(
+        b"\xff\r\n" + (PARTS % ('Content-Disposition: form-data; name="a"', secret)).encode()).decode())),
+    lambda masker, secret: masker.field("Link", "</next?key=%s>; rel=next" % secret),
+    lambda masker, secret: masker.field("Link", '<https://h.example/a#token=%s>; rel="next", </b>' % secret),
     lambda masker, secret: masker.data("/messages?session_id=" + secret),
     lambda masker, secret: masker.command(["server", "--api-key", secret]),
     lambda masker, secret: masker.command(["server", "--token=" + secret]),
@@ -239,3 +260,27 @@ def test_that_secrets_were_forgotten_is_noted() -> None:
         masker.learn('the secret "%d"' % number)
     assert masker.forgot and len(masker._learnt) == MOST_LEARNT
     assert masker.known('the secret "1"') != 'the secret "1"' and masker.known('the secret "0"') == 'the secret "0"'
+
+
+RANDOM = "AbC9dEf8GhI7jKl6MnO5pQr4"
+
+
+@pytest.mark.parametrize("path, masked", [
+    ("/mcp/%s/sse" % RANDOM, True), ("/" + RANDOM, True), ("https://h.example/a/%s;v" % RANDOM, True),
+    ("/%s?resource=x" % RANDOM, True), ("/550e8400-e29b-41d4-a716-446655440000/sse", False),
+    ("/.well-known/oauth-authorization-server/tenant", False), ("/aVeryLongNameOfAnEndpointOfMine", False),
+    ("/2025-11-25/basic/authorization", False), ("/%s.html" % RANDOM, False),
+])
+def test_a_segment_of_a_path_that_looks_random_is_masked(path: str, masked: bool) -> None:
+    """Who has such an address may need nothing else; the names in other paths are what a reader looks for."""
+    masker = Masker()
+    assert (masker.url(path) != path, RANDOM in masker.url(path)) == (masked, not masked and RANDOM in path)
+    assert not masked or masker.url(path) == path.replace(RANDOM, masker.mask(RANDOM))
+    assert not masked or RANDOM not in masker.text("connected to /" + RANDOM)
+
+
+@pytest.mark.parametrize("name", ["User-Agent", "Via", "ETag", "Server"])
+def test_fields_that_say_who_spoke_are_shown_but_for_what_looks_like_a_secret(name: str) -> None:
+    masker = Masker()
+    assert masker.field(name, "client/1.2 (x)") == "client/1.2 (x)"
+    assert SECRET not in masker.field(name, "client/1.2 token=" + SECRET)

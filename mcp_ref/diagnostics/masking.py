@@ -17,7 +17,7 @@ from base64 import b64decode, b64encode
 from typing import Any, Callable, Dict, Iterable, List, Match, Optional, Sequence, Set, Tuple
 from urllib.parse import quote, quote_plus, unquote_plus
 
-from .redaction import CREDENTIALS, MASK, Hide, is_scheme, is_secret, redact, redact_text
+from .redaction import CREDENTIALS, MASK, Hide, is_random, is_scheme, is_secret, redact, redact_text
 
 HARMLESS_FIELDS = frozenset((
     "accept", "accept-charset", "accept-encoding", "accept-language", "accept-ranges",
@@ -31,7 +31,8 @@ HARMLESS_FIELDS = frozenset((
     "strict-transport-security", "te", "trailer", "transfer-encoding", "upgrade", "user-agent", "vary", "via",
     "warning", "x-accel-buffering", "x-content-type-options", "x-frame-options", "x-powered-by",
 ))
-"""The header fields whose values are shown; those of the tables of `Masker.field` are shown in part."""
+"""The header fields whose values are shown, but for what has the looks of a secret: User-Agent, Via and ETag name
+programs and contents, and say who spoke. Those of the tables of `Masker.field` are shown in part."""
 
 HARMLESS_PARAMETERS = frozenset((
     "audience", "client_assertion_type", "client_id", "client_name", "code_challenge_method", "error",
@@ -50,6 +51,9 @@ _TOKEN68 = re.compile(r"((?:^|,)\s{0,9}([\w-]{1,40})\s{1,9})([\w.~+/-]+={0,9})(?
 _PATH_PARAMETER = re.compile(r";([^;/?#=]*)=([^;/?#]*)")
 _SESSION_IDS = ("sessionid", "jsessionid", "phpsessid")
 _SESSION = re.compile(r"(?i)([?&;](?:j?session_?|phpsess)id=)([^&;\s\"'#\\]+)")
+_SEGMENT = re.compile(r"(?<=/)[\w~-]{20,}(?=[/;]|\Z)", re.ASCII)
+_TARGET = re.compile("<([^<>]*)>")
+_PART_NAME = re.compile(r"(?i)\bname=\"?([^\"\r\n;]*)")
 _VISIBLE = re.compile(r"[!-~]*").fullmatch
 _BASE64 = re.compile(r"=\?base64\?([A-Za-z0-9+/=_-]*)\?=").fullmatch
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
@@ -206,13 +210,26 @@ class Masker:
 
         if found:
             text = _SCALAR.sub(shown, text)
-        return self.text(text)
+        return self.text(self._multipart(text) if "form-data" in text else text)
+
+    def _multipart(self, text: str) -> str:
+        """Mask the values of a form whose parts are separated by a line, as `form` masks those of another one."""
+        boundary = next((line for line in text.split("\n", 9)[:9] if line.startswith("--")), "").strip()
+        if not boundary:
+            return text
+        before, *parts = text.split(boundary)
+        for number, part in enumerate(parts):
+            head, mark, value = part.replace("\r\n", "\n").partition("\n\n")
+            name = _PART_NAME.search(head)
+            if mark and name is not None:
+                parts[number] = head + mark + self._parameter(name.group(1), value.rstrip("\n")) + "\n"
+        return boundary.join([before, *parts])
 
     def base64(self, coded: str) -> str:
         """Return bytes that are no text, in base64, without the secrets that are known."""
         data = b64decode(coded)
         text = data.decode("utf-8", "surrogateescape")
-        return b64encode(self.text(text).encode("utf-8", "surrogateescape")).decode("ascii")
+        return b64encode(self.raw(text).encode("utf-8", "surrogateescape")).decode("ascii")
 
     def document(self, value: Any) -> Any:
         """Return a document of authorization without secrets, which are credentials all."""
@@ -290,13 +307,22 @@ class Masker:
             return value if is_scheme(value.strip()) else self.mask(value)
         return self.known(_CHALLENGE.sub(shown, _TOKEN68.sub(bare, value)))
 
+    def _link(self, value: str) -> str:
+        return "".join("<%s>" % self.url(piece) if at % 2 else self.text(piece)
+                       for at, piece in enumerate(_TARGET.split(value)))
+
     def url(self, url: str) -> str:
-        """Return a URL, or a part of one, without secrets in its password, query and fragment."""
+        """Return a URL, or a part of one, without secrets in its password, path, query and fragment.
+
+        A segment of the path counts as one if it looks random: long, and with digits among letters of both cases.
+        """
         url, mark, fragment = url.partition("#")
         path, question, query = url.partition("?")
         if ";" in path:
             path = _PATH_PARAMETER.sub(lambda found: ";%s=%s" % (
                 found.group(1), self._parameter(found.group(1), found.group(2))), path)
+        path = _SEGMENT.sub(
+            lambda found: self.learn(found.group()) if is_random(found.group()) else found.group(), path)
         ending = self._query(fragment) if "=" in fragment else self.text(fragment)
         return self.text(path) + question + self._query(query) + mark + ending
 
@@ -346,7 +372,7 @@ _SPECIAL: Dict[str, Callable[[Masker, str], str]] = {
     "authorization": Masker._credentials, "proxy-authorization": Masker._credentials, "cookie": Masker._cookies,
     "set-cookie": Masker._set_cookie, "mcp-session-id": Masker.session, "www-authenticate": Masker._challenges,
     "proxy-authenticate": Masker._challenges, "location": Masker.url, "content-location": Masker.url,
-    "referer": Masker.url, "dpop": Masker.learn, "link": Masker.text,
+    "referer": Masker.url, "dpop": Masker.learn, "link": Masker._link,
 }
 
 

@@ -31,7 +31,7 @@ def star(secret: str) -> str:
 
 _NAMES = ("token", "secret", "password", "passwd", "pwd", "passphrase", "api_key", "private_key", "access_key",
           "secret_key", "signing_key", "authorization", "cookie", "credential", "credentials", "code_verifier",
-          "client_assertion", "jwt", "request_state")
+          "client_assertion", "jwt", "request_state", "device_code", "user_code")
 """The ends of the names of secrets; case, ``_`` and ``-`` do not count. A request state holds answers that were masked
 when they were given, and a client that has it may go on with the request."""
 _SECRETS = tuple(name.replace("_", "") for name in _NAMES)
@@ -151,11 +151,15 @@ def _control(found: "Match[str]", hide: Hide) -> str:
 
 def _random(found: "Match[str]", hide: Hide) -> str:
     """Mask a long run of letters and digits, unless it is rather a path, an identifier or joined words."""
-    run = found.group()
+    return hide(found.group()) if is_random(found.group()) else found.group()
+
+
+def is_random(run: str) -> bool:
+    """Return True if a run of letters and digits is rather a key than a path, an identifier or joined words."""
     digits = sum(map(run.count, "0123456789"))
     joints = sum(map(run.count, "/_-+"))
     mixed = run != run.lower() and run != run.upper()
-    return hide(run) if mixed and digits * 20 >= len(run) and joints * 10 <= len(run) else run
+    return mixed and digits * 20 >= len(run) and joints * 10 <= len(run)
 
 
 CREDENTIALS = ("code", "assertion", "code_challenge", "device_code", "state", "user_code")
