@@ -272,6 +272,7 @@ What the tests of the tree guard
 ``layers``                imports go down the floors; no circles; no folder of more than 22 modules; a module with one
                           importer has a reason to be one
 ``options``               each option is named in a signature, and a misspelt one is refused with the right word
+``patterns``              each regular expression takes time in proportion to the text, however hostile that is
 ``prose``                 a docstring begins with its subject or a verb
 ``public_names``          each public name of `Client`, `Server` and `Host` is shown to users
 ``readme``                the code blocks of README and of the pages in ``examples/`` run; README is short

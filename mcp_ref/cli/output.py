@@ -2,8 +2,8 @@
 
 Standard output carries results, standard error everything else. Both may be of any encoding (cp1252, the
 ASCII of the C locale): a character that an encoding lacks is written as an escape, in JSON as JSON's own.
-Control and format characters are escaped in all of it, whoever wrote the text and wherever it is sent: a pipe may end
-at a terminal. Only a result for programs (``raw``) keeps them, unless it is written to a terminal.
+Control and format characters are escaped in all of it, also in what is sent to a pipe, because that may end at a
+terminal. Only a result for programs (``raw``) keeps them, unless it is written to a terminal.
 
 A reader that has seen enough (``| head``) closes our output. That raises `OutputClosed`, which ends the
 command without an error.

@@ -60,7 +60,8 @@ def test_a_pipe_or_a_device_in_the_place_of_a_file_is_refused(folder: pathlib.Pa
     assert done.err.startswith("mcp_ref: ") or name.endswith(ORIGINALS) and "limits.py" in done.out
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"files": ' * 50_000, "\x00", "1" * 10_000])
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"files": ' * 50_000, "\x00", "1" * 10_000],
+                         ids=["arrays", "objects", "nul", "number"])
 def test_a_manifest_that_cannot_be_read_is_told(folder: pathlib.Path, text: str) -> None:
     (folder / "mine" / MANIFEST).write_text(text)
     for word in ("--check", "--update", "--diff"):

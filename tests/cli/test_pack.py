@@ -442,7 +442,8 @@ def test_the_files_that_are_named_go_in(
 
 @pytest.mark.parametrize("include, said", [
     ("no*", "no such file"), ("keys", "holds secrets"), (".env", "holds secrets"), ("pem", "private key"),
-    ("links", "is a link"), ("link", "is a link"), ("pipe", "pipe cannot be read: it is not a regular file"), ("odd", "not every system"),
+    ("links", "is a link"), ("link", "is a link"), ("odd", "not every system"),
+    ("pipe", "pipe cannot be read: it is not a regular file"),
     ("/etc/no-such-file", "no such file"),
 ])
 def test_what_must_not_go_in_is_refused(include: str, said: str, home: pathlib.Path) -> None:

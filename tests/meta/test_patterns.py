@@ -24,11 +24,7 @@ from mcp_ref.host import configuration, yaml
 from mcp_ref.messages.extensions import frontmatter
 from tests.meta.facts import expect_nothing, nodes_of, python_files, shown
 
-if sys.version_info >= (3, 11):
-    from re import _parser as sre_parse
-else:
-    import sre_parse
-
+sre_parse: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
 WAYS = SEARCHES | {"match", "fullmatch"}
 SIZES = (24, 40, 128, 512, 4096)

@@ -272,7 +272,8 @@ def _toml_value(value: Any) -> str:
 
 
 def read(path: str) -> Optional[bytes]:
-    """Return the bytes of a file, None if there is none. Raises `CannotKeep` for one that must not be replaced, OSError.
+    """Return the bytes of a file, None if there is none. Raises `CannotKeep` for a file that must not be replaced,
+    OSError.
 
     ``path`` has no links in it, here as for `write`: a link may be changed between the two calls.
     """
