@@ -92,7 +92,8 @@ def test_addresses_are_read(address: str, expected: str) -> None:
 @pytest.mark.parametrize("address, words", [
     ("", "is no address"), ("tcp://host", "is no address"), ("tcp://host:http", "is no address"),
     ("tcp://host:65536", "is no address"), ("tcp://::1:80", "stands in brackets"), ("http://host:80", "is no address"),
-    ("tcp://host:-1", "is no address"), ("tcp://host:\xb2", "is no address"), ("unix://relative", "must be absolute"), ("unix://", "must be absolute"),
+    ("tcp://host:-1", "is no address"),
+    ("tcp://host:\xb2", "is no address"), ("unix://relative", "must be absolute"), ("unix://", "must be absolute"),
     ("unix:///a\0b", "must be absolute"), ("unix:///" + "x" * 107, "at most 107 bytes"),
     ("unix:///" + "\xe9" * 60, "at most 107 bytes"),
 ])
