@@ -82,7 +82,6 @@ def test_a_bundle_is_compressed_as_all_hosts_read_it(tmp_path: pathlib.Path, met
         path.write_bytes(bytes(data))
     done = run("pack", "--check", str(path))
     assert done.returncode in (1, 2) and "another method than deflate" in one_line_of(done.err)
-    archive = tmp_path / "lib.pyz"
-    path.rename(archive)
-    done = run("vendor", str(archive), "--only", "jsonrpc")
+    path.rename(tmp_path / "lib.pyz")
+    done = run("vendor", str(tmp_path / "lib.pyz"), "--only", "jsonrpc")
     assert done.returncode in (1, 2) and one_line_of(done.err)
