@@ -77,7 +77,7 @@ def cached() -> Dict[str, str]:
     """
     here = {name: finished(SUITES / suite.package, list(suite)) for name, suite in TABLE.items()}
     found = {name: str(folder) for name, folder in here.items() if folder}
-    variables = dict(found, PYTHONPYCACHEPREFIX=str(BUILD / "pycache"), **os.environ)
+    variables = {**found, "PYTHONPYCACHEPREFIX": str(BUILD / "pycache"), **os.environ}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     return variables
 
