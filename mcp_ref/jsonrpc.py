@@ -39,10 +39,10 @@ The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-
 
 import json
 import sys
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError
-from .jsontext import JsonError, dumps, loads
+from .jsontext import JsonError, dumps, glimpse, loads
 from .limits import DEFAULT, Limits
 from .records import Record, dataclass
 
@@ -53,8 +53,6 @@ RequestId = Union[str, int]
 Forgive = Callable[[str, str], Any]
 """Called with a kind and a text for each careless thing that is read as it was meant, such as `Counters.note`."""
 
-_GLIMPSE = 1024 * 1024
-"""The bytes of a broken message that are read again for its id."""
 _MODULUS = sys.hash_info.modulus
 
 
@@ -171,32 +169,12 @@ def _unreadable(data: bytes, text: str, limits: Limits) -> Malformed:
     A request has one if it keeps the grammar of JSON, as half a character written ``\\ud83d`` does. A response has one
     also beside NaN or bytes of another encoding, so that the request which it names need not wait for its timeout.
     """
-    value: Any = None
-    faults: List[str] = []
-    if len(data) <= _GLIMPSE:
-        read = data.decode("utf-8", "replace")
-        try:
-            value = json.loads(
-                read, object_pairs_hook=_unambiguous, parse_constant=faults.append, parse_int=_unless_long)
-        except (ValueError, RecursionError):
-            pass
+    value, exact = glimpse(data, limits)
     if type(value) is not dict:
         return Malformed(PARSE_ERROR, text)
     if "method" not in value:
         return Malformed(PARSE_ERROR, text, _readable_id(value, limits), silent=True)
-    exact = not faults and read.encode("utf-8") == data
     return Malformed(PARSE_ERROR, text, _readable_id(value, limits) if exact else None)
-
-
-def _unless_long(digits: str) -> Optional[int]:
-    return int(digits) if len(digits) <= 1000 else None  # more may be refused, or take long, by the interpreter
-
-
-def _unambiguous(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise ValueError("a name stands there twice")
-    return value
 
 
 def from_object(value: Dict[str, Any], limits: Limits = DEFAULT, forgive: Optional[Forgive] = None) -> Message:

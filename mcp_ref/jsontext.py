@@ -92,6 +92,25 @@ def loads(data: bytes, limits: Limits = DEFAULT) -> Any:
     return value
 
 
+def glimpse(data: bytes, limits: Limits = DEFAULT) -> Tuple[Any, bool]:
+    """Return what `loads` has refused as far as it can be read, for its id, and True if it keeps the grammar of JSON.
+
+    None for what is too deep, has too many values or a name twice. NaN, half characters, bytes that are no UTF-8 and
+    very long numbers are read as something.
+    """
+    faults: List[str] = []
+    text = data.decode("utf-8", "replace")
+    nodes = sum(map(data.count, (b"[", b"{", b",")))
+    try:
+        if nodes > limits.max_nodes or _nests_deeper(data, limits.max_depth):
+            return None, False
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=faults.append,
+                           parse_int=lambda digits: int(digits) if len(digits) < 1000 else None)
+    except (ValueError, RecursionError):
+        return None, False
+    return value, not faults and text.encode("utf-8", "replace") == data
+
+
 def dumps(value: Any, limits: Limits = DEFAULT, above: int = 0) -> str:
     """Return a value as one line of ASCII JSON. Raises `JsonError` naming the member that JSON cannot hold.
 

@@ -182,8 +182,7 @@ def required(error: PeerError, client: "Owner") -> List[UrlRequest]:
         raise ValueError("error %d requires no links, only %d does" % (error.code, URL_ELICITATION_REQUIRED))
     connection = client.connection
     try:
-        data = decode(
-            URLElicitationRequiredErrorData, error.data, connection.session.rules, "error.data", connection.forgive)
+        data = decode(URLElicitationRequiredErrorData, error.data, connection.session.rules, "error.data")
         longest, elsewhere = connection.limits.max_uri_length, is_elsewhere(connection.transport)
         requests = [UrlRequest(one, longest, elsewhere) for one in data.elicitations]
         if not requests:

@@ -76,7 +76,7 @@ def test_a_mixed_batch_is_taken_message_by_message(party, revision):
             {"jsonrpc": "2.0", "id": ids[1], "error": {"code": -7, "message": "no"}},
             {"jsonrpc": "2.0", "id": ids[2], "result": 5}, {"jsonrpc": "2.0", "id": 999, "result": {}},
             {"jsonrpc": "2.0", "id": ids[3], "result": {}, "error": {"code": 1, "message": "both"}},
-            {"jsonrpc": "2.0", "error": {"code": -32700, "message": "what?"}}, dict(NOTE, params=[]),
+            {"jsonrpc": "2.0", "error": {"code": -32700, "message": "what?"}}, dict(NOTE, params=[1]),
             {"jsonrpc": "2.0", "id": 2, "method": 7}, {"jsonrpc": "2.0", "id": None, "method": "ping"},
         ])
         answers = by_id(talk.peer.receive())

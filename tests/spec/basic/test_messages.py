@@ -561,10 +561,9 @@ HOSTILE_JSON = {
 
 DETECTABLE = {
     "1e400", "-1e400", "5,000 digits", "5,000 digits in a large message", "1e400 in a large message",
-    "lone surrogate", "lone surrogate as key", "surrogates in wrong order", "200 objects in each other",
-    "30,000 empty objects",
+    "lone surrogate", "lone surrogate as key", "surrogates in wrong order",
 }
-"""Those that keep the grammar of JSON, so that their id can be read."""
+"""Those that keep the grammar of JSON, and whose depth and size are no danger, so that their id is read."""
 
 
 @pytest.mark.spec("jsonrpc.follow-spec", "jsonrpc.error-same-id")

@@ -140,7 +140,7 @@ def test_notifications_and_responses_are_accepted_without_a_body(revision):
 BROKEN = [
     (b"{", -32700), (b"", -32700), (b"\xff", -32700), (b'{"jsonrpc":"2.0","method":"\\ud800"}', None), (b"[]", -32600),
     (b"7", -32600), (b"null", -32600), (b"{}", -32600), (b'{"jsonrpc":"2.0","method":5}', -32600),
-    (b'{"jsonrpc":"2.0","method":"notifications/progress","params":[]}', -32602),
+    (b'{"jsonrpc":"2.0","method":"notifications/progress","params":[1]}', -32602),
     (b'{"jsonrpc":"2.0","method":"notifications/progress","params":5}', -32600),
     (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"both"}}', -32600),
     (b'{"jsonrpc":"2.0","id":1,"result":5}', -32600), (b'{"jsonrpc":"2.0","id":null,"result":{}}', -32600),

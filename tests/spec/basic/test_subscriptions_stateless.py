@@ -283,7 +283,7 @@ def test_changes_that_are_announced_together_are_told_once() -> None:
 
 
 @pytest.mark.parametrize("params", [
-    {}, {"notifications": None}, {"notifications": []}, {"notifications": {"toolsListChanged": "yes"}},
+    {}, {"notifications": None}, {"notifications": [1]}, {"notifications": {"toolsListChanged": "yes"}},
     {"notifications": {"resourceSubscriptions": "x://a"}}, {"notifications": {"resourceSubscriptions": [1]}},
 ])
 def test_a_filter_that_is_none_is_invalid_params(params: Dict[str, Any]) -> None:

@@ -306,11 +306,11 @@ BAD_PARAMS = [
     (dict(GOOD, argument={"name": "a" * 5000, "value": ""}), "params.argument.name"),
 ]
 BAD_CONTEXT = [
-    ({"arguments": []}, "params.context.arguments"), ({"arguments": "x"}, "params.context.arguments"),
+    ({"arguments": [1]}, "params.context.arguments"), ({"arguments": "x"}, "params.context.arguments"),
     ({"arguments": {"framework": 1}}, "params.context.arguments.framework"),
     ({"arguments": {"framework": None}}, "params.context.arguments.framework"),
     ({"arguments": {"framework": ["flask"]}}, "params.context.arguments.framework"),
-    ({"arguments": {"nothing": "x"}}, "params.context.arguments"), ([], "params.context"), ("x", "params.context"),
+    ({"arguments": {"nothing": "x"}}, "params.context.arguments"), ([1], "params.context"), ("x", "params.context"),
 ]
 
 

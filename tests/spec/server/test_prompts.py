@@ -292,7 +292,7 @@ def test_arguments_are_validated_before_the_prompt_runs(revision):
             ({"code": "x", "lines": "many"}, "lines"), ({"code": "x", "lines": "1.5"}, "lines"),
             ({"code": "x", "lines": ""}, "lines"), ({"code": "x", "more": "1"}, "more"), ({"code": "x", "": "1"}, ""),
             ({"code": 5}, "params.arguments.code"), ({"code": None}, "params.arguments.code"),
-            ({"code": ["x"]}, "params.arguments.code"), ([], "params.arguments"), ("x", "params.arguments"),
+            ({"code": ["x"]}, "params.arguments.code"), ([1], "params.arguments"), ("x", "params.arguments"),
             ({"code": "x", "y" * 100000: "1"}, "yyy"), ({"code": "x", "a\nb": "1"}, "a\\nb"),
         ):
             error = get(peer, "review", arguments)["error"]

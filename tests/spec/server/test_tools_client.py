@@ -138,8 +138,8 @@ SINCE_AUDIO = [
     ({"content": [{"type": "audio", "data": "aGk==", "mimeType": "audio/wav"}]}, "content[0].data is not base64"),
 ]
 STRUCTURED_OBJECTS = [
-    ({"content": [], "structuredContent": []}, "result.structuredContent: expected object, got array"),
-    ({"content": [], "structuredContent": None}, "result.structuredContent: expected object, got null"),
+    ({"content": [], "structuredContent": [1]}, "result.structuredContent: expected object, got array"),
+    ({"content": [], "structuredContent": 5}, "result.structuredContent: expected object, got integer"),
 ]
 SINCE_LINKS = [
     ({"content": [{"type": "resource_link", "uri": "x:y"}]}, "result.content[0].name"),
@@ -153,7 +153,7 @@ ROWS = [(revision, result, words) for revision in every_revision_of("tools.valid
 @pytest.mark.parametrize("revision, result, words", ROWS)
 def test_a_result_that_is_none_reaches_nobody(revision, result, words):
     """[.. server/tools §Security Considerations] SHOULD"""
-    with Scene(revision, {"tools/call": result}) as scene:
+    with Scene(revision, {"tools/call": result}, strict=words.startswith("result.content[1]")) as scene:
         for call in WAYS.values():
             with pytest.raises(PeerProtocolError) as caught:
                 call(scene.client, "x")
