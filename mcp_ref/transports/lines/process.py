@@ -359,7 +359,8 @@ class Process:
     def end(self, grace: float, terminate_grace: float) -> None:
         """End it [..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD: close stdin, wait, SIGTERM, wait, SIGKILL."""
         self.stdin.close()
-        self._tell("stdin-closed")
+        if self.process.returncode is None:  # else another thread has seen it end by itself, and may not yet have told
+            self._tell("stdin-closed")
         if self.leave(grace):
             return
         self.signal("SIGTERM")
