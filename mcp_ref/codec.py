@@ -35,8 +35,8 @@ mcp_ref.readers.DecodeError: params.x: expected integer, got string
 from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Tuple, Type, cast
 
 from .model import (
-    ABSENT, NULL, Mark, MemberDeclaration, Model, Rule, alternatives, attribute_name, held, marks, member, members,
-    nullable, tell_apart, wire_name,
+    ABSENT, NULL, Forgive, Mark, MemberDeclaration, Model, Rule, alternatives, attribute_name, held, marks, member,
+    members, nullable, tell_apart, wire_name,
 )
 from .readers import Convert, DecodeError, kind, member_reader, reader
 from .revisions import REVISIONS, Revision
@@ -62,7 +62,7 @@ def decoder(cls: Any, revision: Revision) -> Callable[..., Any]:
         return found
     fast, convert, _, _ = reader(cls, revision)
 
-    def decode_at(value: Any, path: str = "params", forgive: Optional[Callable[[str, str], Any]] = None) -> Any:
+    def decode_at(value: Any, path: str = "params", forgive: Optional[Forgive] = None) -> Any:
         try:
             return value if type(value) is fast else convert(value)
         except DecodeError as problem:
@@ -77,7 +77,7 @@ def decoder(cls: Any, revision: Revision) -> Callable[..., Any]:
 
 
 def decode(
-    cls: Any, value: Any, revision: Revision, path: str = "params", forgive: Optional[Callable[[str, str], Any]] = None
+    cls: Any, value: Any, revision: Revision, path: str = "params", forgive: Optional[Forgive] = None
 ) -> Any:
     """Return the message in a JSON value, as ``json.loads`` gives it.
 

@@ -21,8 +21,7 @@ A message that is right costs nothing, for the codec reads it at the first attem
 
 from typing import Any, Dict, List, Tuple, Type, Union
 
-from .jsonrpc import Forgive
-from .model import ABSENT, Model, alternatives, marks, members
+from .model import ABSENT, Forgive, Model, alternatives, marks, members
 from .readers import DecodeError, look_up, reader
 from .revisions import Revision
 

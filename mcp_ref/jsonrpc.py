@@ -39,19 +39,19 @@ The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-
 
 import json
 import sys
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError
 from .jsontext import JsonError, dumps, glimpse, loads
 from .limits import DEFAULT, Limits
 from .records import Record, dataclass
 
+if TYPE_CHECKING:
+    from .model import Forgive
+
 RequestId = Union[str, int]
 """A string or an integer; never null, never a float, and ``True`` is no integer
 [2025-11-25 basic/index §Requests] MUST."""
-
-Forgive = Callable[[str, str], Any]
-"""Called with a kind and a text for each careless thing that is read as it was meant, such as `Counters.note`."""
 
 _MODULUS = sys.hash_info.modulus
 
@@ -146,7 +146,7 @@ def id_key(id: Any) -> Any:
 
 
 def parse(
-    data: bytes, batching: bool = False, limits: Limits = DEFAULT, forgive: Optional[Forgive] = None
+    data: bytes, batching: bool = False, limits: Limits = DEFAULT, forgive: "Optional[Forgive]" = None
 ) -> Frame:
     """Return the frame in the bytes of one message. With ``batching`` an array is a batch, and not malformed.
 
@@ -177,7 +177,7 @@ def _unreadable(data: bytes, text: str, limits: Limits) -> Malformed:
     return Malformed(PARSE_ERROR, text, _readable_id(value, limits) if exact else None)
 
 
-def from_object(value: Dict[str, Any], limits: Limits = DEFAULT, forgive: Optional[Forgive] = None) -> Message:
+def from_object(value: Dict[str, Any], limits: Limits = DEFAULT, forgive: "Optional[Forgive]" = None) -> Message:
     """Return the frame of a parsed JSON object; see `parse`."""
     if "method" not in value:
         return _response(value, limits)
@@ -249,7 +249,7 @@ def _error(error: Any, id: Optional[RequestId], malformed: Any) -> Error:
     return Error(id, error["code"], error["message"], error.get("data"))
 
 
-def _batch(items: List[Any], batching: bool, limits: Limits, forgive: Optional[Forgive]) -> Batch:
+def _batch(items: List[Any], batching: bool, limits: Limits, forgive: "Optional[Forgive]") -> Batch:
     if not batching:
         raise Malformed(INVALID_REQUEST, "Invalid request: this revision has no batches")
     if not items:
@@ -259,7 +259,7 @@ def _batch(items: List[Any], batching: bool, limits: Limits, forgive: Optional[F
     return Batch([_batch_item(item, limits, forgive) for item in items])
 
 
-def _batch_item(item: Any, limits: Limits, forgive: Optional[Forgive]) -> Union[Message, Malformed]:
+def _batch_item(item: Any, limits: Limits, forgive: "Optional[Forgive]") -> Union[Message, Malformed]:
     if type(item) is not dict:
         return Malformed(INVALID_REQUEST, "Invalid request: a message is an object, not %s" % json_type(item))
     try:

@@ -265,7 +265,7 @@ class _DocumentReader:
         self._fetcher = fetcher
         self._headers: Fields = [("MCP-Protocol-Version", revision)]
         self.said = ""
-        """How the last place answered that had no document."""
+        """The answer of the last place that had no document, for people."""
 
     def first(self, places: Sequence[str], what: str) -> Optional[Dict[str, Any]]:
         """Return the first document at these places; None if there is none at any. Raises `DiscoveryFailed`."""

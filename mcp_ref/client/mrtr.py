@@ -46,7 +46,7 @@ from ..protocol.capabilities import has
 from ..revisions import Revision
 
 if TYPE_CHECKING:
-    from ..jsonrpc import Forgive
+    from ..model import Forgive
     from ..peer.extension import Extension, Waiting
     from .owner import Owner
 
