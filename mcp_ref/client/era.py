@@ -34,7 +34,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Tuple
 
 from ..deadline import Deadline
 from ..errors import (
-    METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, HttpStatus, McpError, PeerError, PeerProtocolError, RequestTimeout,
+    METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, AnswerLost, HttpStatus, McpError, PeerError, PeerProtocolError,
+    RequestTimeout,
 )
 from ..messages.base import COMPLETE
 from ..methods import DISCOVER, INITIALIZE
@@ -209,13 +210,22 @@ class Opening:
     def _fall_back(self, outcome: Any) -> None:
         """Send `initialize`, for this answer is that of a server of the handshake era
         [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions]."""
-        is_lost = isinstance(outcome, McpError) and not isinstance(outcome, (PeerError, PeerProtocolError, HttpStatus))
+        is_lost = isinstance(outcome, McpError) and not isinstance(
+            outcome, (PeerError, PeerProtocolError, HttpStatus, AnswerLost))
         status = outcome.status if isinstance(outcome, (PeerError, HttpStatus)) else None
         if is_lost or (status is not None and not older(status)):
             raise outcome
+        broke = isinstance(outcome, AnswerLost) or (status or 0) >= 500
+        if not self._legacy and broke:
+            raise outcome
         if not self._legacy:
             self._refuse(outcome)
-        self._handshake(self._legacy)
+        try:
+            self._handshake(self._legacy)
+        except McpError:
+            if broke:  # so the failure had nothing to do with the era
+                raise outcome from outcome.__cause__
+            raise
 
     def _refuse(self, outcome: Any) -> NoReturn:
         """Raise an error that says what the user can do [2026-07-28 basic/versioning §Compatibility Matrix]."""

@@ -164,10 +164,10 @@ _NO_SIGN = (401, 403, 408, 425, 429)
 def older(status: int) -> bool:
     """Return True if a refusal with this status, and without a modern error, comes from a server with a handshake.
 
-    [2026-07-28 basic/versioning §Compatibility Matrix]: any 4xx. Reading: except _NO_SIGN; and neither a failure inside
-    the server or on the way (5xx) nor a redirect.
+    [2026-07-28 basic/versioning §Compatibility Matrix]: any 4xx. Reading: except _NO_SIGN; and a 5xx, too, for some
+    servers fail at what they do not know. A redirect says nothing.
     """
-    return 400 <= status < 500 and status not in _NO_SIGN
+    return 400 <= status < 600 and status not in _NO_SIGN
 
 
 def recognized(code: int, data: Any, status: Optional[int] = None) -> bool:

@@ -8,7 +8,8 @@ from mcp_ref import connect
 from mcp_ref.client import Client
 from mcp_ref.client import era as era_module
 from mcp_ref.errors import (
-    ConnectFailed, ConnectionLost, HttpStatus, LocalProtocolError, PeerError, PeerProtocolError, RequestTimeout,
+    AnswerLost, ConnectFailed, ConnectionLost, HttpStatus, LocalProtocolError, PeerError, PeerProtocolError,
+    RequestTimeout,
 )
 from mcp_ref.limits import Limits
 from mcp_ref.protocol import envelope, negotiation
@@ -449,6 +450,8 @@ def http_error(code, status, data=None):
     HttpStatus("400", 400), HttpStatus("404", 404), HttpStatus("405", 405), HttpStatus("406", 406),
     http_error(-32601, 400), http_error(-32000, 400), http_error(-32600, 400),
     http_error(-32602, 400), http_error(-32601, None), PeerProtocolError("what?"),
+    http_error(-32603, 500), HttpStatus("500", 500), HttpStatus("503", 503),
+    AnswerLost("the connection was closed"),
 ], ids=lambda error: "%s %s" % (type(error).__name__, getattr(error, "status", "")))
 def test_a_refusal_without_a_modern_error_is_followed_by_a_handshake(error):
     client, peer, opening = refused(error)
@@ -460,8 +463,8 @@ def test_a_refusal_without_a_modern_error_is_followed_by_a_handshake(error):
 
 
 @pytest.mark.parametrize("error", [
-    HttpStatus("401", 401), HttpStatus("403", 403), HttpStatus("500", 500), HttpStatus("503", 503),
-    ConnectFailed("nobody there"), ConnectionLost("gone"), http_error(-32020, 400), http_error(-32603, 500),
+    HttpStatus("401", 401), HttpStatus("403", 403),
+    ConnectFailed("nobody there"), ConnectionLost("gone"), http_error(-32020, 400),
 ], ids=repr)
 def test_what_says_nothing_of_the_era_is_an_error_of_opening(error):
     _, peer, opening = refused(error)
@@ -470,6 +473,20 @@ def test_what_says_nothing_of_the_era_is_an_error_of_opening(error):
             opening.get()
         assert caught.value is error
         assert peer.ended() and not peer.has_mail
+
+
+@pytest.mark.parametrize("error", [HttpStatus("500", 500), AnswerLost("gone"), http_error(-32603, 500)], ids=repr)
+def test_a_failure_that_has_nothing_to_do_with_the_era_is_the_error_of_opening(error):
+    _, peer, opening = refused(error)
+    with peer:
+        peer.send({"jsonrpc": "2.0", "id": peer.receive()["id"], "error": {"code": -32603, "message": "broken"}})
+        with pytest.raises(type(error)) as caught:
+            opening.get()
+        assert caught.value is error
+    _, peer, opening = refused(error, "modern")
+    with peer, pytest.raises(type(error)) as caught:
+        opening.get()
+    assert caught.value is error
 
 
 def test_a_modern_server_that_does_not_know_discovery_is_one_all_the_same():

@@ -394,6 +394,42 @@ def test_a_new_session_that_is_forgotten_at_once_is_an_error(server: ScriptedHtt
     assert len(server.seen("initialize")) == 2 and len(server.seen("tools/call")) == 2
 
 
+RPC_ERROR = b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}'
+
+
+@pytest.mark.parametrize("status, body, renewed", [
+    (404, b"", True), (410, b"gone", True), (400, b"Invalid session id", True),
+    (400, RPC_ERROR % b"null", True), (400, RPC_ERROR % b"ID", True), (400, b"no such city", False),
+    (409, b"session", False), (500, b"session", False),
+])
+def test_a_session_that_is_lost_is_opened_anew_however_the_server_says_it(
+    server: ScriptedHttp, status: int, body: bytes, renewed: bool
+) -> None:
+    def answer(request: Request) -> None:
+        if request.headers["mcp-session-id"] == "session-0":
+            server.session = "session-1"
+            request.reply(status, body.replace(b"ID", b"%d" % request.message["id"]) if b"jsonrpc" in body else body)
+        else:
+            request.answer(said("new"))
+
+    server.on["tools/call"] = answer
+    with quiet(server) as client:
+        if renewed:
+            assert call(client) == "new" and len(server.seen("initialize")) == 2
+        else:
+            with pytest.raises(McpError):
+                call(client)
+            assert len(server.seen("initialize")) == 1
+
+
+@pytest.mark.parametrize("status, body", [(410, b""), (400, b"no session")])
+def test_a_session_that_is_lost_again_at_once_is_an_error(server: ScriptedHttp, status: int, body: bytes) -> None:
+    server.on["tools/call"] = lambda request: request.reply(status, body)
+    with quiet(server) as client, pytest.raises(SessionExpired, match=str(status)):
+        call(client)
+    assert len(server.seen("initialize")) == 2 and len(server.seen("tools/call")) == 2
+
+
 def test_what_was_under_way_when_the_session_ended_is_not_sent_again(server: ScriptedHttp) -> None:
     with Gate() as gate:
         def answer(request: Request) -> None:

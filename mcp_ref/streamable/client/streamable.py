@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Callable, Mapping, Optional, Sequence, Union
 from ... import deadline
 from ...deadline import Deadline
 from ...errors import (
-    AnswerLost, ConnectFailed, HttpStatus, McpError, PeerProtocolError, SessionExpired, TransportError,
+    AnswerLost, ConnectFailed, HttpStatus, McpError, PeerError, PeerProtocolError, SessionExpired, TransportError,
 )
 from ...http11.client.connect import CancelScope, Abandoned
 from ...http11.client.connection_pool import Fields
@@ -70,6 +70,8 @@ _LASTED = 1.0
 grows while connections are in vain."""
 _LINGER = 1.0
 """The seconds for a server to end a stream after the answer, which it should; then we do."""
+_GONE = (404, 410)
+"""The statuses that end a session. Reading: the page has 404; some servers say 410, or 400 with words about it."""
 _LATER = (408, 425, 429)
 """The statuses besides 5xx that mean: not now."""
 
@@ -225,11 +227,16 @@ class StreamableHttp(HttpChannel):
         reply = self._exchange("POST", post.data, post.cancel_scope, post.fields, begun=begun, seen=post.seen,
                                message=post.message)
         try:
-            if reply.status == 404 and (session is not None or self._expired):  # by this request, or another just now
-                raise self._expire()
+            if reply.status in _GONE and (session is not None or self._expired):  # by this request, or another just now
+                raise self._expire(reply.status)
             if post.method == INITIALIZE:
                 self._take_session(reply)
-            self._check(reply, post)
+            try:
+                self._check(reply, post)
+            except (HttpStatus, PeerError) as error:
+                if reply.status == 400 and session is not None and "session" in str(error).lower():
+                    raise self._expire(400) from None
+                raise
             kind = media_type(reply.headers.lower("content-type"))
             if kind == "application/json":
                 return (reply.whole(self.limits.max_message_bytes),)
@@ -256,9 +263,9 @@ class StreamableHttp(HttpChannel):
         self._session = session
         self._made_fields = {}
 
-    def _expire(self) -> SessionExpired:
+    def _expire(self, status: int) -> SessionExpired:
         self._session, self._expired = None, True
-        return SessionExpired("%s does not know the session any more (404)" % self._shown)
+        return SessionExpired("%s does not know the session any more (%d)" % (self._shown, status))
 
     def _follow(self, post: Post, reply: Reply) -> None:
         """Read the stream of a request up to its answer, over as many connections as that takes.
@@ -320,8 +327,8 @@ class StreamableHttp(HttpChannel):
                 trail.begin()
                 return reply
             try:
-                if reply.status == 404 and self._session is not None:
-                    raise self._expire()
+                if reply.status in _GONE and self._session is not None:
+                    raise self._expire(reply.status)
                 if reply.status < 500 and reply.status not in _LATER:
                     text = "%s, and the server does not resume it: %d %s"
                     raise AnswerLost(text % (lost, reply.status, reply.reason))
@@ -383,8 +390,8 @@ class StreamableHttp(HttpChannel):
                 trail.begin()
                 self._events(reply, trail, None)
                 return True
-            if reply.status == 404 and trail.begun and self._session is not None:
-                raise self._expire()
+            if reply.status in _GONE and trail.begun and self._session is not None:
+                raise self._expire(reply.status)
             if reply.status == 405:
                 return False
             lapsed = reply.status == 401 and trail.begun and self._gate.authorizer is not None
@@ -412,9 +419,9 @@ class StreamableHttp(HttpChannel):
         try:
             super()._deliver(method, data, fields)
         except HttpStatus as error:
-            if error.status != 404 or session is None:
+            if error.status not in _GONE or session is None:
                 raise
-            self._end(str(self._expire()))
+            self._end(str(self._expire(error.status)))
 
 
 def _is_stream(reply: Reply) -> bool:
