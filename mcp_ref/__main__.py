@@ -1,12 +1,14 @@
 """``python3 -m mcp_ref``: the command line."""
 
+import _thread
 import signal
 import sys
 import threading
+import time
 from typing import Any
 
 _INTERRUPTED = 130
-_SOON = 0.01
+_SOON = 0.1
 
 
 def main() -> int:
@@ -36,9 +38,13 @@ def _heed(unraisable: Any) -> None:
         sys.__unraisablehook__(unraisable)
         return
     again: Any = getattr(signal, "pthread_kill", lambda thread, number: signal.raise_signal(number))
-    later = threading.Timer(_SOON, again, (threading.main_thread().ident, signal.SIGINT))
-    later.daemon = True
-    later.start()
+    main_thread = threading.main_thread().ident
+
+    def strike() -> None:
+        time.sleep(_SOON)  # until this function has returned: what interrupts it would be lost again
+        again(main_thread, signal.SIGINT)
+
+    _thread.start_new_thread(strike, ())  # unlike `threading.Thread.start` it does not wait for the thread
 
 
 if __name__ == "__main__":
