@@ -40,8 +40,8 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 from ..deadline import Deadline
 from ..errors import (
-    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, LocalProtocolError, PeerProtocolError, Rejected,
-    RpcError,
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, LocalProtocolError,
+    PeerProtocolError, Rejected, RpcError,
 )
 from ..jsonrpc import Batch, Error, Frame, Malformed, Notification, Request, RequestId, Result, encode, parse, shown
 from ..limits import DEFAULT, Limits
@@ -420,6 +420,8 @@ class Connection(Sender):
         self.malformed(error)
         if error.silent or self._answers_nothing:
             return
+        if error.code == PARSE_ERROR and self.session.party == lifecycle.CLIENT and len(self.table):
+            return  # most likely the answer that we wait for: answers get none, and some servers die of one
         if error.id is not None and error.id in self.inflight:
             self._drop_duplicate(error.id)
         else:

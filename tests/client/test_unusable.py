@@ -46,3 +46,12 @@ def test_a_timeout_says_what_came_last_and_why_it_was_of_no_use(data, said):
         scene.answers["tools/call"] = SILENT
         with pytest.raises(RequestTimeout, match=r"in time \(0.1 s\)$"):  # another request's is not told
             scene.client.call_tool("t", timeout=0.1)
+
+
+@pytest.mark.parametrize("data", [data for data, _ in BROKEN + USELESS])
+def test_no_answer_gets_an_answer(data):
+    with answering(data) as scene:
+        with pytest.raises((PeerProtocolError, RequestTimeout)):
+            scene.client.call_tool("t", timeout=patience(0.3))
+        assert scene.client.ping() is None
+        assert not [message for message in scene.peer.seen if "method" not in message]
