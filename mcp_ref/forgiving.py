@@ -46,7 +46,7 @@ class _Mender:
     def _tell(self, kind: str, text: str, where: Steps) -> None:
         problem = DecodeError("", "")
         problem.location = where
-        self._forgive("forgiven " + kind, "%s: %s" % (problem.path, text))
+        self._forgive(kind, "%s: %s" % (problem.path, text))
 
     def value(self, hint: Any, value: Any, where: Steps) -> Any:
         """Mend a value of a type."""
@@ -84,7 +84,7 @@ class _Mender:
         if not kept:
             return items  # an error that says why is of more use than an empty list
         for text in lost:
-            self._forgive("forgiven item", text)
+            self._forgive("item", text)
         return kept
 
     def _members(self, classes: Tuple[Type[Model], ...], value: Dict[str, Any], where: Steps) -> None:

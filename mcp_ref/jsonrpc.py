@@ -192,7 +192,7 @@ def from_object(value: Dict[str, Any], limits: Limits = DEFAULT, forgive: "Optio
         raise Malformed(INVALID_REQUEST, _bad_id(id, limits))
     params = value.get("params")
     if forgive is not None and "params" in value and (params is None or params == []):
-        forgive("forgiven params", "params of %s: %s, read as none" % (shown(method), json_type(params)))
+        forgive("params", "params of %s: %s, read as none" % (shown(method), json_type(params)))
         params = None
     elif type(params) is not dict and "params" in value:
         code = INVALID_PARAMS if type(params) is list else INVALID_REQUEST

@@ -37,7 +37,7 @@ Message = TypeVar("Message", bound="Model")
 Window = Tuple[Optional[str], Optional[str]]
 """First and last revision, both inclusive; None leaves that side open."""
 Forgive = Callable[[str, str], Any]
-"""Called with a kind and a text for each careless thing that is read as it was meant, such as `Counters.note`."""
+"""Called with a kind and a text for each careless thing that is read as it was meant, such as `Counters.forgive`."""
 Rule = Callable[[Any, Revision], Any]
 """The function that replaces a value which a revision cannot carry: by a value, by `ABSENT`, or by raising."""
 

@@ -7,7 +7,6 @@ import marshal
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Sequence, Set, Union
 
 from .. import deadline
-from ..codec import ABSENT
 from ..errors import INVALID_PARAMS, PeerError, PeerProtocolError
 from ..jsonrpc import shown
 from ..methods import LIST_TOOLS
@@ -174,11 +173,6 @@ class CachedCalls:
         def read_page(result: Dict[str, Any]) -> Any:
             if is_mirrored and isinstance(result.get("tools"), list):
                 result = dict(result, tools=without_invalid(result["tools"], connection))
-            if not self._owner.strict and result.get("nextCursor", ABSENT) is None:
-                # Reading: what some servers write for *no more*. [2026-07-28 server/utilities/pagination
-                # §Implementation Guidelines] says the same by asking for a non-null value.
-                connection.counters.note("null cursor", "%s has a nextCursor that is null" % method)
-                result = {name: item for name, item in result.items() if name != "nextCursor"}
             return read(result)
 
         return read_page

@@ -165,8 +165,15 @@ class Counters:
             count = self._counts[name] = self._counts.get(name, 0) + 1
         return count
 
-    def note(self, name: str, text: str) -> None:
-        """Count one more, and log it if the rule says so.
+    def forgive(self, kind: str, text: str) -> None:
+        """Count a careless thing that a peer sent and that was read as it was meant; the first of its kind is logged.
+
+        See `mcp_ref.forgiving`.
+        """
+        self.note("forgiven " + kind, text, once=True)
+
+    def note(self, name: str, text: str, once: bool = False) -> None:
+        """Count one more, and log it if the rule says so; with ``once`` the first time only.
 
         For what peers send. Exceptions of our users' code go to `mcp_ref.diagnostics.usercode`, which keeps silent
         about nothing. Never raises, whatever filters and handlers the program has: the reader calls it.
@@ -174,11 +181,16 @@ class Counters:
         count = self.add(name)
         if self._told is not None:
             self._told(name, text, None)
-        if is_told(count) if self._rule is None else self._rule(name, count):
+        if count == 1 if once else is_told(count) if self._rule is None else self._rule(name, count):
             try:
                 self._write(name, text, count)
             except Exception:
                 self.add("log records lost")
+
+    def forgiven(self) -> Dict[str, int]:
+        """Return how often something was forgiven, by kind."""
+        return {name.partition(" ")[2]: count for name, count in self.snapshot().items()
+                if name.startswith("forgiven ")}
 
     def snapshot(self) -> Dict[str, int]:
         """Return a copy of all counts."""

@@ -470,7 +470,7 @@ class Connection(Sender):
         has_meta = params is not None and "_meta" in params
         if has_meta and params["_meta"] is None and self.forgive is not None:  # type: ignore[index]
             del params["_meta"]  # type: ignore[union-attr]  # read below, before the params are decoded
-            self.forgive("forgiven null", "params._meta of %s, read as absent" % shown(request.method))
+            self.forgive("null", "params._meta of %s, read as absent" % shown(request.method))
             has_meta = False
         try:
             # The table of `mcp_ref.peer.role` says which requests are stateless.

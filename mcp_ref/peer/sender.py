@@ -68,7 +68,7 @@ class Sender:
         self.limits = limits
         self.counters = Counters(transport.finding)
         self.session = Session(party, lenient)
-        self.forgive = self.counters.note if lenient else None
+        self.forgive = self.counters.forgive if lenient else None
         """The function that `decode` tells what it forgives; None refuses careless messages."""
         self._own_executor = executor is None
         """True if `close` has to close the executor. One that was given may serve other connections as well."""

@@ -375,3 +375,30 @@ def test_what_a_server_said_last_stands_in_lines_below_the_error(capsys):
     assert (code, out) == (3, "")
     assert err.endswith("server exited with code 1; last stderr lines:\n    first\n    mcp_ref: ?[2Jsecond\n")
     assert err.count("\n") == 3 and err.startswith("mcp_ref: initialize")
+
+
+CARELESS = """
+import json, sys
+RESULTS = {
+    "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "prompts": None},
+                   "serverInfo": {"name": "careless", "version": "1"}},
+    "tools/list": {"tools": [{"name": "t", "description": None, "inputSchema": {"type": "object", "properties": []}}]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = RESULTS.get(message["method"])
+        answer = {"error": {"code": -32601, "message": "no"}} if result is None else {"result": result}
+        print(json.dumps(dict(answer, jsonrpc="2.0", id=message["id"])), flush=True)
+"""
+
+
+@pytest.mark.sends_illegal("schema.result", why="doctor traces a server that is not ours")
+def test_info_tells_what_was_forgiven_and_doctor_where(capsys):
+    server = [sys.executable, "-c", CARELESS]
+    code, out, _ = here(capsys, "info", "--", *server)
+    assert code == 0 and "\nforgiven: empty array 1, null 2 (doctor shows where)\n" in out
+    code, out, _ = here(capsys, "info", "--json", "--", *server)
+    assert code == 0 and json.loads(out)["forgiven"] == {"empty array": 1, "null": 2}
+    code, out, _ = here(capsys, "doctor", "--", *server)
+    assert code == 0 and "forgiven null: result.capabilities.prompts" in out

@@ -6,7 +6,8 @@ With ``--json`` the output has the shape of the specification's results, in the 
 command      its JSON
 ===========  =====================================================================
 info         ``{"server": Implementation, "revision": "...", "capabilities": ServerCapabilities,
-             "instructions": "...", "counts": {"tools": 3, ...}}``, counts of what the server declares
+             "instructions": "...", "counts": {"tools": 3, ...}, "forgiven": {"null": 2, ...}}``: counts of
+             what the server declares, and of what it wrote carelessly (see `mcp_ref.forgiving`)
 tools        ``{"tools": [Tool, ...]}``, all pages in one
 resources    ``{"resources": [Resource, ...], "resourceTemplates": [...]}``
 prompts      ``{"prompts": [Prompt, ...]}``
@@ -107,7 +108,8 @@ def _info(options: Any) -> int:
         server = None if client.server_info is None else encode(client.server_info, revision)
         found = {"server": server, "revision": str(revision), "capabilities": dict(client.server_capabilities),
                  "instructions": client.instructions,
-                 "counts": {member: number for member, number in counts.items() if number is not None}}
+                 "counts": {member: number for member, number in counts.items() if number is not None},
+                 "forgiven": client.connection.counters.forgiven() or None}
         if options.json:
             say_json({name: value for name, value in found.items() if value is not None})
             return DONE
@@ -126,6 +128,9 @@ def _show_info(found: Dict[str, Any], titles: Dict[str, str]) -> None:
     say("capabilities: %s" % (", ".join(declared) or "none"))
     for member, number in found["counts"].items():
         say("%s: %d" % (titles[member], number))
+    if found["forgiven"]:
+        kinds = ["%s %d" % (kind, number) for kind, number in sorted(found["forgiven"].items())]
+        say("forgiven: %s (doctor shows where)" % ", ".join(kinds))
     if found["instructions"]:
         say("instructions:")
         for line in found["instructions"].strip().splitlines():

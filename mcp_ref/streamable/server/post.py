@@ -218,7 +218,7 @@ class ReadBody(Way):
         try:
             frame = case.frame = parse(
                 case.exchange.request.body, True, self.endpoint.limits,
-                None if self.endpoint.strict else self.endpoint.counters.note)
+                None if self.endpoint.strict else self.endpoint.counters.forgive)
         except Malformed as error:
             case.frame = error
             return
