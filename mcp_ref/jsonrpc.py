@@ -172,9 +172,10 @@ def _unreadable(data: bytes, text: str, limits: Limits) -> Malformed:
     value, exact = glimpse(data, limits)
     if type(value) is not dict:
         return Malformed(PARSE_ERROR, text)
-    if "method" not in value:
-        return Malformed(PARSE_ERROR, text, _readable_id(value, limits), silent=True)
-    return Malformed(PARSE_ERROR, text, _readable_id(value, limits) if exact else None)
+    id, silent = _readable_id(value, limits), "method" not in value
+    if not (exact or silent) or type(id) is str and id.encode("utf-8", "replace").decode("utf-8") != id:
+        id = None  # the last is no Unicode, and cannot be written into an answer
+    return Malformed(PARSE_ERROR, text, id, silent)
 
 
 def from_object(value: Dict[str, Any], limits: Limits = DEFAULT, forgive: "Optional[Forgive]" = None) -> Message:

@@ -38,6 +38,7 @@ import re
 from typing import Any, Callable, Dict, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 
 from ..options import closest, spelt
+from ..streamable.client.headers import check
 from ..urls import scheme_of
 from .catalogue import server_name
 from .configuration import AskInput, Config, Configuration, EntryUnusable, Variables
@@ -162,9 +163,15 @@ def filled(where: str, entry: ServerEntry, variables: Variables) -> ServerEntry:
     url = text("url", entry.url)
     if url and scheme_of(url) not in ("http", "https"):  # a command would be run
         raise EntryUnusable("%s.url: expected %s" % (where, _CHECKS["url"][1]))
+    headers = texts("headers", entry.headers)
+    try:
+        for name, value in (headers or {}).items():
+            check(name, value)
+    except ValueError as error:
+        raise EntryUnusable("%s.headers: %s" % (where, error)) from None
     return entry._replace(
         command=words, env=env, cwd=None if entry.cwd is None else text("cwd", entry.cwd), url=url,
-        headers=texts("headers", entry.headers), env_file=None)
+        headers=headers, env_file=None)
 
 
 def _log(found: Configuration, entries: Mapping[str, ServerEntry]) -> None:

@@ -334,8 +334,8 @@ def log_raised(
 ) -> None:
     """Count and log the exception that our user's code has raised for a message, and tell the trace, if there is
     one."""
-    if isinstance(error, KeyboardInterrupt):
-        return
+    if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+        return  # a Ctrl-C; on any other thread it is the code's own
     connection.counters.add("handler errors")
     if connection.transport.finding is not None:
         connection.transport.finding("handler errors", "%s raised" % who, error)

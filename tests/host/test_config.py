@@ -45,6 +45,8 @@ def test_an_entry_says_how_to_start_a_server(entry, read):
     (of(type="ws", url="wss://example.com/mcp"), "no transport"), (of(url="rm -rf x"), "a.url: expected an address"),
     (of(type="http", command="x"), "a.url"), (of(type="stdio", url="https://example.com/mcp"), "a.command"),
     (of(url=1), "a.url"), (of(url="https://example.com", headers=["A: 1"]), "a.headers"),
+    (of(url="https://example.com", headers={"A": "secret\n"}), "a.headers: the value of the header field A cannot be"),
+    (of(url="https://example.com", headers={"Host": "x"}), "a.headers: 'Host' is no header field that you can set"),
     (of(command="x", sandboxEnabled=True), "sandbox"), (of(command="x", type=1), "a.type"),
     (of(command="x", disabled="yes"), "a.disabled"), (of(command="x", enabled=1), "a.enabled"),
     ({"mcpServers": [{"command": "x"}]}, "mcpServers[0].name"), ({"mcpServers": [1]}, "mcpServers[0].name"),

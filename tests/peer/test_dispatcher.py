@@ -355,7 +355,7 @@ def test_a_request_whose_id_is_in_use_is_dropped_and_counted(role):
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit, MemoryError])
 @in_both_roles
-def test_whatever_a_handler_raises_its_request_is_answered_and_the_worker_lives(role, error):
+def test_whatever_a_handler_raises_is_logged_its_request_is_answered_and_the_worker_lives(role, error, caplog):
     def raises(ctx):
         raise error("by the handler")
 
@@ -368,6 +368,8 @@ def test_whatever_a_handler_raises_its_request_is_answered_and_the_worker_lives(
         side.ask("last", "works")
         assert said(side.peer.receive()) == "works"
         assert side.connection.executor.counts()[0] == 1
+        assert side.connection.counters["handler errors"] == 3
+    assert "raised %s: by the handler" % error.__name__ in caplog.text
 
 
 @in_both_roles

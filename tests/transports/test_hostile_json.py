@@ -50,6 +50,16 @@ def peer(request, tmp_path):
         listener.close()
 
 
+def test_an_id_that_is_no_unicode_cannot_be_repeated_and_ends_nothing(peer):
+    peer.handshake("2025-11-25")
+    for text in ("\\ud800", "\\udc00\\ud800", "a\\udfff"):
+        for message in ('{"jsonrpc":"2.0","id":"%s","method":"ping"}', '{"jsonrpc":"2.0","id":"%s","result":{}}'):
+            peer.send((message % text).encode())
+    assert peer.call("alive", "ping")["result"] == {}
+    refusals = [message for message in peer.seen if "error" in message]
+    assert [(each["error"]["code"], each.get("id")) for each in refusals] == [(-32700, None)] * 3
+
+
 @pytest.mark.parametrize("revision, id_there", [("2025-06-18", True), ("2025-11-25", False)])
 def test_each_oddity_is_refused_and_the_connection_lives(peer, revision, id_there):
     """[2025-11-25 basic/index §Error Responses] and [2025-06-18 basic/index §Responses]"""

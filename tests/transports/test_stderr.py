@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import threading
-from typing import Any, List
+from typing import Any, List, Type
 
 import pytest
 
@@ -164,11 +164,14 @@ def test_a_host_shows_it_with_the_name_of_the_server(capfd: pytest.CaptureFixtur
     assert capfd.readouterr().err == ""
 
 
-def test_a_function_that_fails_gets_no_more_and_the_trace_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
+def test_a_function_that_fails_gets_no_more_and_the_trace_goes_on(
+    error: Type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
     events: List[Any] = []
 
     def fail(line: str) -> None:
-        raise ValueError(line)
+        raise error(line)
 
     transport = child("stubborn.py", "err", "one", "err", "two", "wait", stderr=EachLine(fail), limits=QUICK)
     with opened(tap(transport, Trace(events.append), "client")):
@@ -190,7 +193,7 @@ def test_a_trace_shows_the_lines_of_each_process_once_and_without_secrets() -> N
     first, second = [event for event in events if event.kind == "stderr"]
     assert re.fullmatch(r"API_KEY=\*\*\*[0-9a-f]{8} \x1b\[2J", first.text) and first.text == second.text
     assert (first.connection, second.connection) == ("", "2"), "each process is a connection of its own"
-    assert [event.more["did"] for event in events if event.kind == "process"] == ["start", "exit", "stdin-closed"] * 2
+    assert [event.more["did"] for event in events if event.kind == "process"] == ["start", "exit"] * 2
 
 
 # --- A flood ----------------------------------------------------------------------------------------------------------

@@ -127,12 +127,14 @@ class Reply(HTTPResponse):
         import zlib
 
         inflater = self._inflater
-        while not inflater.eof:
-            packed = inflater.unconsumed_tail or self._piece()
-            if not packed and not self._packed:
-                return b""  # no body at all
+        while True:
+            packed = (inflater.unused_data if inflater.eof else inflater.unconsumed_tail) or self._piece()
+            if not packed and (inflater.eof or not self._packed):
+                return b""  # the end, or no body at all
             if not packed:
                 raise IncompleteRead(b"")
+            if inflater.eof:  # another member follows [RFC 1952 §2.2]
+                inflater = self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 32)
             self._packed = True
             try:
                 plain: bytes = inflater.decompress(packed, _PIECE)
@@ -140,9 +142,6 @@ class Reply(HTTPResponse):
                 raise ValueError("not what Content-Encoding says: %s" % error) from None
             if plain:
                 return plain
-        if inflater.unused_data or self._piece():
-            raise ValueError("something follows the end of the compressed body")
-        return b""
 
     def whole(self, limit: int) -> bytes:
         """Return all of the body. Raises `AnswerLost`, and `TransportError` if it has more than ``limit`` bytes."""

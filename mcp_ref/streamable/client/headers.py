@@ -54,7 +54,8 @@ def check(name: str, value: str) -> None:
     if key in _OURS or key.startswith(_MIRRORED) or not is_token(name):
         raise ValueError("%.80r is no header field that you can set" % name)
     if not isinstance(value, str) or not _VALUE.match(value):
-        raise ValueError("the value of the header field %s cannot be sent" % name)
+        raise ValueError("the value of the header field %s cannot be sent: it is no text, or has a line end or a sign "
+                         "beyond Latin-1" % name)
 
 
 # Fields that repeat the body

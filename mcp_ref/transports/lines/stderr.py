@@ -195,7 +195,7 @@ class Receivers:
         for tell in list(self._tells):
             try:
                 tell(line)
-            except Exception as error:
+            except BaseException as error:  # whatever it is, the pipe has to be drained, or the child would block
                 self._tells.remove(tell)
                 log_raised("receiver %s of a child's stderr, which gets no more," % name_of(tell), error)
 
@@ -244,7 +244,7 @@ class Stderr:
         if self._sink is not None:
             try:
                 self._sink(chunk)
-            except Exception as error:
+            except BaseException as error:  # as above
                 sink, self._sink = self._sink, None
                 log_raised("receiver %s of a child's stderr, which gets no more," % name_of(sink), error)
 
