@@ -1,6 +1,7 @@
 """`bundle`: one file of a program and what it needs, which does what the program does."""
 import inspect
 import json
+import marshal
 import os
 import random
 import re
@@ -319,6 +320,31 @@ def test_compiled_modules_are_kept_unless_python_may_not_and_never_outlive_their
     prefix = tmp_path / "elsewhere"
     assert run("-X", "pycache_prefix=%s" % prefix, one, folder=tmp_path).returncode == 0
     assert list(prefix.rglob("mcp_ref.version.*.pyc"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+@pytest.mark.parametrize("folder, how", [
+    ("__pycache__", "open to all"), ("__pycache__/one.py", "open to all"), ("__pycache__/one.py", "a link"),
+    ("__pycache__", "of another user"), ("__pycache__/one.py", "of another user"),
+])
+def test_what_others_may_have_compiled_is_neither_read_nor_replaced(folder, how, tmp_path):
+    if how == "of another user" and os.geteuid() != 0:
+        pytest.skip("NOT RUN: only root can give a folder away")
+    one = made(tmp_path / "program" / "p.py", "from mcp_ref.version import __version__\n", tmp_path / "one.py")
+    assert run(one, folder=tmp_path).returncode == 0
+    theirs = tmp_path / folder
+    kept = next((tmp_path / "__pycache__" / "one.py").glob("mcp_ref.version.*.pyc"))
+    poison = kept.read_bytes()[:16] + marshal.dumps(compile("raise SystemExit('poisoned')", "x", "exec"))
+    kept.write_bytes(poison)
+    if how == "a link":
+        theirs.rename(tmp_path / "elsewhere")
+        theirs.symlink_to(tmp_path / "elsewhere")
+    elif how == "open to all":
+        theirs.chmod(0o777)
+    else:
+        os.chown(str(theirs), 12345, -1)
+    done = run(one, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "") and kept.read_bytes() == poison
 
 
 @pytest.mark.parametrize("keeps", ["a file is in the way", "no file at all"])

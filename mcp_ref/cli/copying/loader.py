@@ -9,6 +9,8 @@ C, names module and line, and shows no text, as for a zip archive.
 
 Python compiles all modules at each start, unless it may keep them: ``__pycache__/one.py`` beside the bundle, or
 below ``sys.pycache_prefix``. ``-B`` and ``PYTHONDONTWRITEBYTECODE`` forbid to write there, ``-I`` also to read there.
+Beside the bundle they are kept in folders only that belong to the user or to root, and that not everybody may write to:
+who can put a compiled module there, runs code as the user.
 """
 
 import os
@@ -55,13 +57,20 @@ class BundleFinder:
         return BundleFolder(self, path[len(self.root):].replace(os.sep, "/"))
 
     def kept(self, path: str) -> str:
-        """Return the path of a compiled module. Raises OSError where nothing may be kept."""
+        """Return the path of a compiled module; its folder is made. Raises OSError where nothing may be kept."""
         if not path.startswith(self.root):
             return path  # below sys.pycache_prefix
         if self.file is None or sys.flags.isolated:
             raise OSError("nothing is kept for this bundle")
         folder, name = os.path.split(self.file)
-        return os.path.join(folder, "__pycache__", name, os.path.basename(path))
+        for part in ("__pycache__", name):
+            folder = os.path.join(folder, part)
+            if not (sys.flags.dont_write_bytecode or os.path.isdir(folder)):
+                os.mkdir(folder, 0o755)
+            found = os.lstat(folder)
+            if hasattr(os, "geteuid") and (found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o002):
+                raise OSError("%s may be written by others" % folder)
+        return os.path.join(folder, os.path.basename(path))
 
 
 class BundleFolder:
@@ -123,7 +132,7 @@ class BundleLoader(SourceFileLoader):
             path = self.finder.kept(path)
             beside = "%s.%d" % (path, os.getpid())
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(beside, "wb") as file:
+            with open(beside, "xb") as file:
                 file.write(data)
             os.replace(beside, path)
         except OSError:
