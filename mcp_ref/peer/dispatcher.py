@@ -315,8 +315,8 @@ class Connection(Sender):
         jobs: List[Job] = []
         for item in items:
             if isinstance(item, Rejected):
-                self.counters.note("refused message", str(item))
-                if not self._answers_nothing:
+                self.table.note("refused message", str(item))
+                if not (self._answers_nothing or self._waits_for_answers):
                     self._send(Error(None, item.code, str(item)))
                 continue
             if isinstance(item, Failed):
@@ -414,14 +414,19 @@ class Connection(Sender):
         session = self.session
         return session.party == lifecycle.CLIENT and not session.rules.peer_requests
 
+    @property
+    def _waits_for_answers(self) -> bool:
+        """True if a message that cannot be read most likely is an answer. Answers get none; some servers die of one."""
+        return self.session.party == lifecycle.CLIENT and len(self.table) > 0
+
     def _malformed(self, error: Malformed, batch: Optional[BatchAnswer] = None) -> None:
         """Answer a message that is no frame. A broken response fails the request it names; a notification gets
         nothing."""
         self.malformed(error)
         if error.silent or self._answers_nothing:
             return
-        if error.code == PARSE_ERROR and self.session.party == lifecycle.CLIENT and len(self.table):
-            return  # most likely the answer that we wait for: answers get none, and some servers die of one
+        if error.code == PARSE_ERROR and self._waits_for_answers:
+            return
         if error.id is not None and error.id in self.inflight:
             self._drop_duplicate(error.id)
         else:

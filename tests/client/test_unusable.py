@@ -1,6 +1,9 @@
 """An answer that cannot be used says so: at once where its id can be read, and else in the text of the timeout."""
+import sys
+
 import pytest
 
+from mcp_ref import Limits, connect
 from mcp_ref.errors import PeerProtocolError, RequestTimeout
 from tests.support.patience import patience
 from tests.support.scene import SILENT, Scene
@@ -55,3 +58,24 @@ def test_no_answer_gets_an_answer(data):
             scene.client.call_tool("t", timeout=patience(0.3))
         assert scene.client.ping() is None
         assert not [message for message in scene.peer.seen if "method" not in message]
+
+
+LONG = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "long", "version": "1"}}
+    else:
+        result = {"content": [{"type": "text", "text": "x" * 5000}]}
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+def test_a_timeout_names_the_limit_that_an_answer_was_too_long_for():
+    limits = Limits(max_message_bytes=3000)
+    with connect([sys.executable, "-c", LONG], era="legacy", check_results=False, limits=limits) as client:
+        with pytest.raises(RequestTimeout, match=r"could not be used: refused message: .*max_message_bytes \(3000\)"):
+            client.call_tool("t", timeout=patience(0.3))
