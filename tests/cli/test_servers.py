@@ -393,7 +393,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.sends_illegal("schema.result", why="doctor traces a server that is not ours")
+@pytest.mark.sends_illegal("*", why="doctor traces a server that is not ours")
 def test_info_tells_what_was_forgiven_and_doctor_where(capsys):
     server = [sys.executable, "-c", CARELESS]
     code, out, _ = here(capsys, "info", "--", *server)
