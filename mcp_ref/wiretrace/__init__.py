@@ -352,6 +352,10 @@ class Trace:
             return  # another thread was quicker
         if isinstance(entry[0], JsonLinesSink) and isinstance(error, OSError):  # a full disk needs no traceback
             get_logger(USERCODE).error("a trace ends here: it cannot be written: %s", error)
+            try:
+                entry[0].close()
+            except OSError:
+                pass  # what is still to be written; the interpreter would tell of it when it finds the file
         else:
             log_raised("sink %s of a trace, which ends here," % name_of(entry[0]), error)
 

@@ -54,9 +54,8 @@ def test_a_step_that_fails_keeps_no_other_from_running(
     assert "beside it\n==== beside: passed after" in printed and (tmp_path / "ci" / "beside.log").is_file()
     assert re.findall(r"^(\w+) +(\d) +\d+ +1  (\w+)$", printed, re.M) == [
         ("wrong", "1", "FAILED"), ("needy", "1", "FAILED"), ("good", "1", "passed"), ("beside", "2", "passed")]
-    assert printed.endswith(
-        "==== the last lines of wrong:\nit is wrong\n==== the last lines of needy:\n"
-        "needs no-such-program, NO_SUCH_NAME, not found here\n==== FAILED: wrong, needy\n")
+    assert "==== the last lines of wrong:\nit is wrong\n==== the last lines of needy:\nneeds no-such-program" in printed
+    assert printed.endswith("==== FAILED: wrong, needy\n")
 
 
 def test_the_lanes_run_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
