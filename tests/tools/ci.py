@@ -42,24 +42,24 @@ class Step(NamedTuple):
 
 
 STEPS: Tuple[Step, ...] = (
-    Step("newcomer", 1, 900, "newcomer", ("git", "make"),
+    Step("newcomer", 1, 1200, "newcomer", ("git", "make"),
          "the first two commands of README pass in a bare clone; every connection keeps the checker's rules"),
-    Step("newest", 1, 900, "make matrix ARGS=--only=3.13", ("make",), "all but the tests of the sources, on 3.13"),
+    Step("newest", 1, 1500, "make matrix ARGS=--only=3.13", ("make",), "all but the tests of the sources, on 3.13"),
 
-    Step("suites", 2, 10, "python3 tests/tools/fetch_suites.py", (), "the official test suites are here"),
-    Step("versions", 2, 2000, "make matrix ARGS=--only=3.8,between", ("git", "make", "MCP_REF_SPEC"),
+    Step("suites", 2, 20, "python3 tests/tools/fetch_suites.py", (), "the official test suites are here"),
+    Step("versions", 2, 2800, "make matrix ARGS=--only=3.8,between", ("git", "make", "MCP_REF_SPEC"),
          "all tests on 3.8 and one version between, drawn from the commit, and the tests that depend on the "
          "interpreter on the others; every frame is legal by the official schema"),
 
-    Step("interop", 3, 800, "make interop", ("make", "npm", "node"),
+    Step("interop", 3, 1600, "make interop", ("make", "npm", "node"),
          "servers and clients of other makers understand us, and we them"),
-    Step("conformance", 3, 200, "make conformance", ("make", "npm", "node"), "the official suite finds nothing"),
-    Step("page", 3, 80, "page", (), "the page of a session works in Chromium"),
-    Step("check", 3, 230, "make check", ("make", "MCP_REF_SPEC"), "types, style, and the tree itself"),
-    Step("soak", 3, 100, 'make soak ARGS="--scale 0.1"', ("make",), "sessions, streams and cuts leave nothing behind"),
-    Step("bundled", 3, 100, "make bundled", ("make",), "the core of the suite passes with the package as one file"),
-    Step("pyz", 3, 20, "make pyz", ("make",), "the zipapp is built and runs"),
-    Step("wheel", 3, 30, "make wheel", ("make",), "the wheel is built, installed and runs"),
+    Step("conformance", 3, 230, "make conformance", ("make", "npm", "node"), "the official suite finds nothing"),
+    Step("page", 3, 90, "page", (), "the page of a session works in Chromium"),
+    Step("check", 3, 360, "make check", ("make", "MCP_REF_SPEC"), "types, style, and the tree itself"),
+    Step("soak", 3, 110, 'make soak ARGS="--scale 0.1"', ("make",), "sessions, streams and cuts leave nothing behind"),
+    Step("bundled", 3, 190, "make bundled", ("make",), "the core of the suite passes with the package as one file"),
+    Step("pyz", 3, 10, "make pyz", ("make",), "the zipapp is built and runs"),
+    Step("wheel", 3, 60, "make wheel", ("make",), "the wheel is built, installed and runs"),
     Step("fuzz", 3, 30, 'make fuzz ARGS="--seconds 20 --seed $((16#$(git rev-parse --short=7 HEAD | cut -c1-7)))"',
          ("git", "make"), "the readers take random input; each commit explores elsewhere, and again the same"),
     Step("crosscheck", 3, 10, 'python3 -m mcp_ref crosscheck "$MCP_REF_SPEC"', ("MCP_REF_SPEC",),
