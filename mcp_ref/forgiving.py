@@ -21,8 +21,8 @@ A message that is right costs nothing, for the codec reads it at the first attem
 
 from typing import Any, Dict, List, Tuple, Type, Union
 
-from .model import ABSENT, Forgive, Model, alternatives, marks, members
-from .readers import DecodeError, look_up, reader
+from .model import Forgive, Model, alternatives, marks, members
+from .readers import DecodeError, marked, reader
 from .revisions import Revision
 
 Steps = Tuple[Union[str, int], ...]
@@ -88,10 +88,10 @@ class _Mender:
         return kept
 
     def _members(self, classes: Tuple[Type[Model], ...], value: Dict[str, Any], where: Steps) -> None:
-        if len(classes) > 1:
-            found = ((row, look_up(value, row.member)) for row in marks(classes))
-            classes = tuple(row.cls for row, mark in found if mark is not ABSENT and row.value in (ABSENT, mark))[:1]
-        for m in (m for cls in classes for m in members(cls) if m.wire in value and m.exists(self._revision)):
+        cls = marked(marks(classes), value) if len(classes) > 1 else classes[0]
+        if cls is None:
+            return
+        for m in (m for m in members(cls) if m.wire in value and m.exists(self._revision)):
             here, hint, item = where + (m.wire,), m.type_in(self._revision), value[m.wire]
             if item is None and hint is not Any and type(None) not in alternatives(hint):
                 if m.assume or not m.required_in(self._revision):

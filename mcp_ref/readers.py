@@ -211,11 +211,10 @@ def _chooser(classes: Tuple[Type[Model], ...], revision: Revision) -> Convert:
         return _by_constant(names.pop(), {row.value: row.cls for row in rows}, revision)
 
     def choose(value: Dict[str, Any]) -> Any:
-        for cls, name, wanted in rows:
-            found = look_up(value, name)
-            if found is not ABSENT and (wanted is ABSENT or wanted == found):
-                return object_reader(cls, revision)(value)
-        raise DecodeError("one of " + ", ".join(_mark_text(row) for row in rows), "none of them")
+        cls = marked(rows, value)
+        if cls is None:
+            raise DecodeError("one of " + ", ".join(_mark_text(row) for row in rows), "none of them")
+        return object_reader(cls, revision)(value)
 
     return choose
 
@@ -236,8 +235,16 @@ def _by_constant(name: str, classes: Dict[Any, Type[Model]], revision: Revision)
     return choose
 
 
-def look_up(value: Any, dotted: str) -> Any:
-    """Return what an object has under a name, `ABSENT` if there is nothing; ``items.anyOf`` looks inside."""
+def marked(rows: Tuple[Mark, ...], value: Any) -> Optional[Type[Model]]:
+    """Return the class whose mark an object has, by the first row that holds; None if none does."""
+    for cls, name, wanted in rows:
+        found = _look_up(value, name)
+        if found is not ABSENT and (wanted is ABSENT or wanted == found):
+            return cls
+    return None
+
+
+def _look_up(value: Any, dotted: str) -> Any:
     for step in dotted.split("."):
         if type(value) is not dict or step not in value:
             return ABSENT
