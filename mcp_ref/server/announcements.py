@@ -19,7 +19,7 @@ from ..peer.context import Context
 from ..peer.dispatcher import Connection
 
 if TYPE_CHECKING:
-    from .interface import ChangeListeners
+    from .subscriptions import Listeners
     from .registry.visibility import Visible
 
 
@@ -32,7 +32,7 @@ class Announcements:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: List[Connection] = []
-        self.listeners: Optional["ChangeListeners"] = None
+        self.listeners: Optional["Listeners"] = None
         """The streams of `subscriptions/listen`; None until the first one is opened."""
         self._held = 0
         self._changed: "Dict[str, Optional[List[Visible]]]" = {}

@@ -52,7 +52,7 @@ from ..revisions import Revision
 from .hints.signature import Signature
 
 if TYPE_CHECKING:
-    from .interface import Features
+    from .registry.registration import Registration
 
 MOST = 100
 """The most values in one answer, even if ``max_completion_values`` allows more."""
@@ -114,7 +114,7 @@ class _Target(NamedTuple):
 class Completions:
     """The completions of one server, by prompt or template and argument."""
 
-    def __init__(self, server: "Features") -> None:
+    def __init__(self, server: "Registration") -> None:
         self._server = server
         self._completers: Dict[Tuple[str, str, str], Completer] = {}
 

@@ -15,10 +15,10 @@ from ..revisions import Revision
 from .initialize import capabilities
 
 if TYPE_CHECKING:
-    from .interface import ServerInterface
+    from .server import Server
 
 
-def route(server: "ServerInterface", revision: Revision) -> Route:
+def route(server: "Server", revision: Revision) -> Route:
     """Return the route of `server/discover`. It runs on the reader: it is quick and calls no author's code."""
     read = params_reader(RequestParams, revision)
     cache = server.caches.get(DISCOVER)

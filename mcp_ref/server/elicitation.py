@@ -50,7 +50,7 @@ from ..protocol.elicitation import CheckedForm, FormError, as_json, modes, read_
 from ..revisions import LATEST
 
 if TYPE_CHECKING:
-    from .interface import AskingContext
+    from .context import Context
 
 
 Values = Callable[[Dict[str, Any]], Any]
@@ -110,7 +110,7 @@ class Answer(Generic[Form]):
 
 
 def elicit(
-    ctx: "AskingContext", message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
+    ctx: "Context", message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
 ) -> "Answer[Any]":
     """Ask the user to fill in a form, wait, and return the answer.
 
@@ -127,7 +127,7 @@ def elicit(
     return answer
 
 
-def _answer(ctx: "AskingContext", message: str, prepared: "PreparedForm", result: ElicitResult) -> "Answer[Any]":
+def _answer(ctx: "Context", message: str, prepared: "PreparedForm", result: ElicitResult) -> "Answer[Any]":
     """Return the answer in a result, checked. Raises `PeerProtocolError` for values that do not fit the form."""
     if result.action != "accept":
         return Answer(result.action, {}, None, message)

@@ -36,7 +36,7 @@ from ..revisions import LATEST_HANDSHAKE
 from .elicitation import Answer, check_message, need
 
 if TYPE_CHECKING:
-    from .interface import AskingContext
+    from .context import Context
 
 
 Elicitation = Union[ElicitRequestURLParams, Tuple[str, str], Tuple[str, str, str]]
@@ -47,7 +47,7 @@ Elicitation = Union[ElicitRequestURLParams, Tuple[str, str], Tuple[str, str, str
 
 
 def elicit_url(
-    ctx: "AskingContext", message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
+    ctx: "Context", message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
     key: Optional[str] = None,
 ) -> "Answer[None]":
     """Ask the user to follow a link, wait for their consent, and return it as an answer without values.
@@ -200,7 +200,7 @@ def _as_params(one: Elicitation) -> ElicitRequestURLParams:
     return _request(one[0], one[1], one[2] if len(one) > 2 else None)
 
 
-def required(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
+def required(context: "Context", error: RpcError, in_tool: bool) -> Exception:
     """Return the error to send for an error -32042: the same one, with its ids remembered, or an ordinary failure.
 
     It holds for `UrlElicitationRequired` and for any `RpcError` with this code
@@ -222,7 +222,7 @@ def required(context: "AskingContext", error: RpcError, in_tool: bool) -> Except
     return error
 
 
-def ask_instead(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
+def ask_instead(context: "Context", error: RpcError, in_tool: bool) -> Exception:
     """Ask, by the result of a request, for the links of an error -32042 in a revision that does not have the error.
 
     Unwinds the handler (see `mcp_ref.server.mrtr`) until the user has answered. If the handler runs again after

@@ -44,8 +44,9 @@ from ..revisions import Revision
 from .results import BadResult
 
 if TYPE_CHECKING:
-    from ..peer.context import Context
-    from .interface import AskingContext, ServerInterface
+    from ..peer.context import Context as RequestContext
+    from .context import Context
+    from .server import Server
 
 HANDLERS = {CALL_TOOL: "tools", READ_RESOURCE: "resources", GET_PROMPT: "prompts"}
 """Method -> the feature whose functions answer the request."""
@@ -53,7 +54,7 @@ HOOKS = {SET_LOG_LEVEL: "on_log_level", ROOTS_CHANGED: "on_roots_changed"}
 """Method -> the option of `Server` that is called for the message."""
 
 
-def handler_of(server: "ServerInterface", method: str, params: Dict[str, Any], revision: Revision) -> str:
+def handler_of(server: "Server", method: str, params: Dict[str, Any], revision: Revision) -> str:
     """Return the name of the author's function that answers this message; see `Role.handler_of`.
 
     A name that a client sent is shown only if it is registered.
@@ -64,7 +65,7 @@ def handler_of(server: "ServerInterface", method: str, params: Dict[str, Any], r
         return "handler of %s" % shown(method)
 
 
-def _registered(server: "ServerInterface", method: str, params: Dict[str, Any]) -> str:
+def _registered(server: "Server", method: str, params: Dict[str, Any]) -> str:
     if method == COMPLETE:
         return _completion(server, params)
     feature = HANDLERS.get(method, "")
@@ -76,7 +77,7 @@ def _registered(server: "ServerInterface", method: str, params: Dict[str, Any]) 
     return "%s %r" % (listing.kind, params["name"]) if listing.get(params["name"]) is not None else ""
 
 
-def _resource(server: "ServerInterface", uri: str) -> str:
+def _resource(server: "Server", uri: str) -> str:
     """Return the URI or the template with which the resource was registered, as text; "" if there is none."""
     resources: Any = server.resources
     if resources.listing.find(uri, HANDLED.get()) is not None:
@@ -88,7 +89,7 @@ def _resource(server: "ServerInterface", uri: str) -> str:
     return "resource template %r" % described.uri_template
 
 
-def _completion(server: "ServerInterface", params: Dict[str, Any]) -> str:
+def _completion(server: "Server", params: Dict[str, Any]) -> str:
     ref, argument = params["ref"], params["argument"]["name"]
     of = ""
     if ref["type"] == "ref/prompt":
@@ -100,13 +101,13 @@ def _completion(server: "ServerInterface", params: Dict[str, Any]) -> str:
     return "completion of %s for %s" % (shown(argument), of) if of else ""
 
 
-def _of_extension(server: "ServerInterface", method: str, revision: Revision) -> str:
+def _of_extension(server: "Server", method: str, revision: Revision) -> str:
     row = None if server.extensions is None else server.extensions.lookup(method, revision)
     name = "handler of %s" % shown(method)
     return name if row is None else "%s of extension %s" % (name, row.extension)
 
 
-def failed_tool(context: "Context", who: str, error: Exception) -> str:
+def failed_tool(context: "RequestContext", who: str, error: Exception) -> str:
     """Log an exception of a tool for its author, and return the text for the model."""
     words = text_of(error)
     if isinstance(error, ToolError) and not isinstance(error, BadResult):
@@ -119,7 +120,7 @@ def failed_tool(context: "Context", who: str, error: Exception) -> str:
     return "%s: %s" % (type(error).__name__, words) if words else type(error).__name__
 
 
-def failed(context: "Context", who: str, error: BaseException) -> RpcError:
+def failed(context: "RequestContext", who: str, error: BaseException) -> RpcError:
     """Log an exception of any other handler for its author, and return the error for the client."""
     if isinstance(error, TooManyQuestions):
         return RpcError(INTERNAL_ERROR, "Busy: %s" % error)
@@ -131,15 +132,15 @@ def failed(context: "Context", who: str, error: BaseException) -> RpcError:
     return RpcError(INTERNAL_ERROR, "Internal error in %s: %s" % (who, shown_error(error)))
 
 
-def _fixed(context: "Context", who: str) -> str:
+def _fixed(context: "RequestContext", who: str) -> str:
     return "Internal error in %s (%s); the server's log has the details" % (who, named(context.request.id))
 
 
-def _server_of(context: "Context") -> "ServerInterface":
+def _server_of(context: "RequestContext") -> "Server":
     return context.connection.role  # type: ignore[return-value]
 
 
-def revised(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
+def revised(context: "Context", error: RpcError, in_tool: bool) -> Exception:
     """Return the error to send to the client of this request: the same one, or its replacement in this revision.
 
     ``in_tool``: True for a call of a tool, whose failure becomes a result.

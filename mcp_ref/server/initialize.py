@@ -20,7 +20,7 @@ from ..protocol import lifecycle, negotiation
 from ..revisions import LATEST_HANDSHAKE, Revision, find
 
 if TYPE_CHECKING:
-    from .interface import ServerInterface
+    from .server import Server
 
 _USUAL = 4096
 """Bytes of a usual introduction. Introductions of this size are not counted one by one: ``max_sessions`` bounds them.
@@ -28,7 +28,7 @@ _USUAL = 4096
 
 
 def capabilities(
-    server: "ServerInterface", revision: Revision, connection: Optional[Connection] = None
+    server: "Server", revision: Revision, connection: Optional[Connection] = None
 ) -> ServerCapabilities:
     """Return the capabilities of a server: the features that something was registered for, and logging.
 
@@ -51,7 +51,7 @@ def capabilities(
     )
 
 
-def declared(server: "ServerInterface", revision: Revision) -> Dict[str, Any]:
+def declared(server: "Server", revision: Revision) -> Dict[str, Any]:
     """Return the capabilities as on the wire of this revision, with those that extensions add."""
     return server.with_extensions(encode(capabilities(server, revision), revision), revision)
 
@@ -60,7 +60,7 @@ Introduce = Callable[[Connection, Revision, Dict[str, Any]], InitializeResult]
 """A function from a connection, its revision and the params of `initialize` to the result; raises `RpcError`."""
 
 
-def route(server: "ServerInterface", introduce: Optional[Introduce] = None, inline: bool = True) -> Route:
+def route(server: "Server", introduce: Optional[Introduce] = None, inline: bool = True) -> Route:
     """Return the route of `initialize`. It runs on the reader, because how later messages are read depends on it.
 
     ``introduce``: a function that says who the server is and what it can do, if these are not the values of ``server``.
@@ -83,7 +83,7 @@ def route(server: "ServerInterface", introduce: Optional[Introduce] = None, inli
 
 
 def _agree(
-    server: "ServerInterface", context: Context, params: Dict[str, Any], introduce: Introduce
+    server: "Server", context: Context, params: Dict[str, Any], introduce: Introduce
 ) -> Dict[str, Any]:
     """Choose the revision and make the result [..2025-11-25 basic/lifecycle §Version Negotiation] MUST."""
     session = context.connection.session
@@ -135,7 +135,7 @@ SUBSCRIBED = "subscribed "
 its own, so that a change does not write or read all the others."""
 
 
-def export_state(server: "ServerInterface", connection: "Connection", uris: Iterable[str]) -> Dict[str, Any]:
+def export_state(server: "Server", connection: "Connection", uris: Iterable[str]) -> Dict[str, Any]:
     """Return the log level that the client asked for, and for each of the URIs if it has subscribed to it."""
     kept: Dict[str, Any] = {}
     if _LEVEL in connection.state:
@@ -146,7 +146,7 @@ def export_state(server: "ServerInterface", connection: "Connection", uris: Iter
     return kept
 
 
-def import_state(server: "ServerInterface", connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
+def import_state(server: "Server", connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
     """Take over these values. Subscriptions are entered without a check: another process has checked them.
 
     ``whole``: True if these are all values of the session, so that other subscriptions have ended.

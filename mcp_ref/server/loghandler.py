@@ -38,7 +38,7 @@ from .logs import answering, log, send
 if TYPE_CHECKING:
     from types import FrameType
 
-    from .interface import ServerInterface
+    from .server import Server
 
 SEVERITIES: Tuple[Tuple[int, str], ...] = (
     (70, "emergency"), (60, "alert"), (50, "critical"), (40, "error"), (30, "warning"), (25, "notice"), (20, "info"),
@@ -66,7 +66,7 @@ class WireHandler(logging.Handler):
     """
 
     @spelt
-    def __init__(self, server: "ServerInterface", level: int = logging.NOTSET, redact: bool = True,
+    def __init__(self, server: "Server", level: int = logging.NOTSET, redact: bool = True,
                  traceback: bool = False) -> None:
         super().__init__(level)
         self._server = server

@@ -32,7 +32,7 @@ from ..transports.held import SharedMessage
 from .announcements import tell
 
 if TYPE_CHECKING:
-    from .interface import ServerInterface
+    from .server import Server
 
 LIMIT = "max_log_messages_per_second"
 LEFT_OUT = "log messages left out"
@@ -44,7 +44,7 @@ _telling = threading.Lock()
 
 # Act
 
-def log(server: "ServerInterface", level: str, data: Any, logger: Optional[str] = None) -> int:
+def log(server: "Server", level: str, data: Any, logger: Optional[str] = None) -> int:
     """Send a log message to every client that wants it; return their number. Arguments and exceptions as `send`.
 
     Without a handshake messages belong to requests: the message is sent to the client whose request this thread is
@@ -174,7 +174,7 @@ def tell_missed(connection: Connection, count: int) -> None:
 
 # Level
 
-def set_level_route(server: "ServerInterface", revision: Revision) -> Route:
+def set_level_route(server: "Server", revision: Revision) -> Route:
     """Return the route of `logging/setLevel` [..2025-11-25 server/utilities/logging §Setting Log Level].
 
     ``Server(on_log_level=...)`` is called first, on a worker; its exception is an internal error for the client

@@ -68,7 +68,7 @@ from .replay import InputRequired, Read, Rounds, copied, rounds_of, states_of
 
 if TYPE_CHECKING:
     from ..messages.mrtr import InputRequiredResult
-    from .interface import AskingContext
+    from .context import Context
 
 PAGE = "2026-07-28 basic/patterns/mrtr §Supported Requests"
 
@@ -77,7 +77,7 @@ PAGE = "2026-07-28 basic/patterns/mrtr §Supported Requests"
 
 
 def ask(
-    context: "AskingContext", method: str, params: Model, key: Optional[str] = None, read: Optional[Read] = None
+    context: "Context", method: str, params: Model, key: Optional[str] = None, read: Optional[Read] = None
 ) -> Any:
     """Return the client's answer if it has come, else unwind the handler.
 
@@ -93,7 +93,7 @@ def ask(
     return rounds_of(context).ask(context, check_asking(context, method), params, key, read)
 
 
-def check_asking(context: "AskingContext", method: str) -> Method:
+def check_asking(context: "Context", method: str) -> Method:
     """Return the row of a question that may be asked in this request. Raises as `ask`."""
     session = context.session
     row, own = session.lookup(method), session.lookup(context.request.method)
@@ -106,7 +106,7 @@ def check_asking(context: "AskingContext", method: str) -> Method:
     return row
 
 
-def returned(context: "AskingContext", result: "InputRequiredResult") -> NoReturn:
+def returned(context: "Context", result: "InputRequiredResult") -> NoReturn:
     """Check an `InputRequiredResult` that a handler returned itself, and unwind with it.
 
     Its ``request_state`` is the author's own text; it travels inside the signed state, and comes back as
@@ -128,7 +128,7 @@ def returned(context: "AskingContext", result: "InputRequiredResult") -> NoRetur
     rounds.unwind(made)
 
 
-def _check_question(context: "AskingContext", request: Any) -> None:
+def _check_question(context: "Context", request: Any) -> None:
     """Check a question that an author wrote as a message by the rules of `Context.elicit` and `Context.sample`."""
     session, params = context.session, request.params
     if request.method == ELICIT:
@@ -148,7 +148,7 @@ def _check_question(context: "AskingContext", request: Any) -> None:
             fault.refuse()
 
 
-def responses_of(context: "AskingContext") -> Dict[str, Any]:
+def responses_of(context: "Context") -> Dict[str, Any]:
     """Return the result messages that came with this request, by key. Other values are left out and counted."""
     found: Dict[str, Any] = {}
     for key, answer in rounds_of(context).responses.items():
@@ -191,7 +191,7 @@ def wrap(route: Route, method: str, revision: Revision) -> Route:
     return route.calling(call)
 
 
-def _resume(context: "AskingContext", params: Dict[str, Any]) -> Dict[str, Any]:
+def _resume(context: "Context", params: Dict[str, Any]) -> Dict[str, Any]:
     """Read the answers and the state of earlier rounds, and return the params without them.
 
     Raises `RpcError` -32602 for a state that is not accepted, and for ``inputResponses`` that is no object.
@@ -219,7 +219,7 @@ def _resume(context: "AskingContext", params: Dict[str, Any]) -> Dict[str, Any]:
     return {name: value for name, value in params.items() if name not in DEPENDING}
 
 
-def _failed(context: "AskingContext", error: Exception, in_tool: bool) -> None:
+def _failed(context: "Context", error: Exception, in_tool: bool) -> None:
     """Handle an exception of the handler: return if the handler was being unwound, else raise the error to send."""
     rounds: Optional[Rounds] = getattr(context, "_rounds", None)
     if rounds is not None and rounds.outcome is not None:
@@ -236,7 +236,7 @@ def _failed(context: "AskingContext", error: Exception, in_tool: bool) -> None:
     raise _missing(context, error) if isinstance(error, CapabilityMissing) else error
 
 
-def _missing(context: "AskingContext", error: CapabilityMissing) -> Exception:
+def _missing(context: "Context", error: CapabilityMissing) -> Exception:
     """Return the error that names the capability which the client lacks [2026-07-28 basic/index §`_meta`] MUST.
 
     For a capability that clients cannot declare the same error is returned: a handler may use other servers, too, and
@@ -255,7 +255,7 @@ def _missing(context: "AskingContext", error: CapabilityMissing) -> Exception:
     return RpcError(MISSING_CLIENT_CAPABILITY, text, {"requiredCapabilities": required})
 
 
-def _outcome(context: "AskingContext") -> Any:
+def _outcome(context: "Context") -> Any:
     outcome = rounds_of(context).outcome
     if isinstance(outcome, RpcError):
         raise outcome

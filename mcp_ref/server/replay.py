@@ -23,7 +23,7 @@ from ..revisions import Revision
 if TYPE_CHECKING:
     from ..stores import store as stores
     from ..protocol.requeststate import Binding, State
-    from .interface import AskingContext
+    from .context import Context
 
 Read = Callable[[Any], Any]
 """A function from a decoded result to the handler's answer; raises `PeerProtocolError` for one that does not fit."""
@@ -71,7 +71,7 @@ class Rounds:
     # Questions
 
     def ask(
-        self, context: "AskingContext", row: Method, params: Model, key: Optional[str], read: Optional[Read]
+        self, context: "Context", row: Method, params: Model, key: Optional[str], read: Optional[Read]
     ) -> Any:
         """Return the answer to one question, if there is one that fits. Raises as `mcp_ref.server.mrtr.ask`."""
         if self.outcome is not None:
@@ -127,7 +127,7 @@ class Rounds:
             return self.responses[name], True
         return None
 
-    def ask_all(self, context: "AskingContext", branches: Mapping[str, Callable[[], Any]]) -> Dict[str, Any]:
+    def ask_all(self, context: "Context", branches: Mapping[str, Callable[[], Any]]) -> Dict[str, Any]:
         """Run all functions, and return their answers by key; all that lack one ask in one round. Raises as `ask`."""
         before, outside, values = set(self.waiting), self.branch, {}
         self.depth += 1
@@ -182,7 +182,7 @@ class Rounds:
         self.outcome = outcome
         raise InputRequired
 
-    def _require(self, context: "AskingContext") -> NoReturn:
+    def _require(self, context: "Context") -> NoReturn:
         try:
             token = self.token(context)
         except LocalProtocolError:
@@ -191,7 +191,7 @@ class Rounds:
         result = {"resultType": "input_required", "inputRequests": self.waiting, "requestState": token}
         self.unwind(result)
 
-    def token(self, context: "AskingContext", note: Optional[str] = None) -> str:
+    def token(self, context: "Context", note: Optional[str] = None) -> str:
         """Return the signed state after this round. Raises `LocalProtocolError` above ``max_input_rounds`` and above
         ``max_state_bytes``."""
         from ..protocol.requeststate import State, seal
@@ -209,7 +209,7 @@ class Rounds:
             raise LocalProtocolError(text % (len(token), limits.max_state_bytes))
         return token
 
-    def bound(self, context: "AskingContext") -> "Binding":
+    def bound(self, context: "Context") -> "Binding":
         """Return what the state is bound to: principal, method, params and server."""
         if self.binding is None:
             from ..protocol.requeststate import bind
@@ -246,7 +246,7 @@ def copied(value: Any) -> Any:
     return [copied(item) for item in value] if type(value) is list else value
 
 
-def rounds_of(context: "AskingContext") -> Rounds:
+def rounds_of(context: "Context") -> Rounds:
     """Return the `Rounds` of a request, made when they are first needed."""
     found: Optional[Rounds] = getattr(context, "_rounds", None)
     if found is None:
@@ -319,7 +319,7 @@ def _store_of_states() -> Iterator[None]:
         raise RpcError(INTERNAL_ERROR, "The state could not be used: the store of states has failed") from None
 
 
-def audience_of(context: "AskingContext") -> List[Optional[str]]:
+def audience_of(context: "Context") -> List[Optional[str]]:
     """Return the server's name and the resource that its tokens are for.
 
     They are the same in all processes that serve its clients, and distinguish it from other servers with the same keys.
@@ -328,7 +328,7 @@ def audience_of(context: "AskingContext") -> List[Optional[str]]:
     return [server.identity[0], getattr(server.auth, "resource", None)]
 
 
-def states_of(context: "AskingContext") -> States:
+def states_of(context: "Context") -> States:
     """Return the `States` of the server of this request."""
     found: States = context.connection.role.states  # type: ignore[attr-defined]
     return found

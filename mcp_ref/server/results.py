@@ -53,7 +53,8 @@ from ..revisions import Revision
 from .hints.values import BYTES, NO_TYPE, base64_text, to_json
 
 if TYPE_CHECKING:
-    from .interface import ServerInterface, ToolInterface
+    from .server import Server
+    from .tools import RegisteredTool
 
 BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 RESOURCE_CONTENTS = (TextResourceContents, BlobResourceContents)
@@ -166,7 +167,7 @@ class BadResult(ToolError):
     """A result does not fit the tool's declaration: a mistake of the author, whose text the model gets, too."""
 
 
-def result_of(tool: "ToolInterface", value: Any) -> CallToolResult:
+def result_of(tool: "RegisteredTool", value: Any) -> CallToolResult:
     """Return the result of a call whose function returned this value.
 
     The value is converted to JSON once: structured content and the text block are made of the same JSON.
@@ -188,7 +189,7 @@ def result_of(tool: "ToolInterface", value: Any) -> CallToolResult:
     return CallToolResult([text], NULL if structured is None else structured)
 
 
-def _checked_result(tool: "ToolInterface", given: CallToolResult) -> CallToolResult:
+def _checked_result(tool: "RegisteredTool", given: CallToolResult) -> CallToolResult:
     """Return a copy of a result that the author made, checked and completed."""
     structured = held(given, "structured_content")
     if tool.output_schema is not None and not given.is_error:
@@ -221,7 +222,7 @@ class Stamp:
     Only the first three members of the identity are sent; `server/discover` has the others, which are for people.
     """
 
-    def __init__(self, server: "ServerInterface", revision: Revision) -> None:
+    def __init__(self, server: "Server", revision: Revision) -> None:
         self._own: Dict[str, Any] = {}
         if server.identify:
             self._own[SERVER_INFO] = encode(Implementation(*server.identity[:3]), revision)

@@ -26,7 +26,7 @@ from ..protocol import roots as rules
 from ..protocol.capabilities import has
 
 if TYPE_CHECKING:
-    from .interface import AskingContext
+    from .context import Context
 
 _KEPT = "roots"
 """The key of `Connection.state` for the cached list, which `Server.on_notification_read` drops."""
@@ -63,7 +63,7 @@ def _kept(connection: Connection) -> _Kept:
     return found
 
 
-def list_roots(ctx: "AskingContext", key: Optional[str] = None) -> List[Root]:
+def list_roots(ctx: "Context", key: Optional[str] = None) -> List[Root]:
     """Return the client's roots; [] if it has none at the moment. ``key`` names the question, see `Context`.
 
     Raises `CapabilityMissing` if the client did not declare roots [.. client/roots §Implementation Guidelines] SHOULD,
@@ -84,12 +84,12 @@ def list_roots(ctx: "AskingContext", key: Optional[str] = None) -> List[Root]:
     return roots
 
 
-def _ask(ctx: "AskingContext", key: Optional[str]) -> List[Root]:
+def _ask(ctx: "Context", key: Optional[str]) -> List[Root]:
     asked: List[Root] = ctx.ask(LIST_ROOTS, ListRootsRequestParams(), key=key, read=lambda got: _safe(ctx, got.roots))
     return asked
 
 
-def _safe(ctx: "AskingContext", roots: List[Root]) -> List[Root]:
+def _safe(ctx: "Context", roots: List[Root]) -> List[Root]:
     """Return the roots whose URI names one place of this machine; count the others."""
     kept = []
     for root in roots:

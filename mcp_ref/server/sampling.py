@@ -33,7 +33,7 @@ from ..protocol.items import odd_priorities
 
 if TYPE_CHECKING:
     from ..messages.tools import Tool
-    from .interface import AskingContext
+    from .context import Context
     from .tools import Tools
 
 LIMIT = "max_tool_iterations"
@@ -49,7 +49,7 @@ Toolbox = Union[Sequence[str], Mapping[str, Callable[..., Any]]]
 
 
 def sample(
-    ctx: "AskingContext",
+    ctx: "Context",
     messages: Union[Said, Sequence[Said]],
     max_tokens: int,
     *,
@@ -96,7 +96,7 @@ def sample(
 
 
 def _ask(
-    ctx: "AskingContext", params: CreateMessageRequestParams, timeout: Optional[float], key: Optional[str]
+    ctx: "Context", params: CreateMessageRequestParams, timeout: Optional[float], key: Optional[str]
 ) -> CreateMessageResult:
     session = ctx.session
     for fault in rules.sending_faults(params, session.rules, session.peer_capabilities):
@@ -156,7 +156,7 @@ def rejected(error: BaseException) -> bool:
 
 
 def sample_with_tools(
-    ctx: "AskingContext",
+    ctx: "Context",
     messages: Union[Said, Sequence[Said]],
     max_tokens: int,
     *,
@@ -211,7 +211,7 @@ def sample_with_tools(
         raise PeerProtocolError("after %d rounds (%s): %s" % (limit, LIMIT, error)) from None
 
 
-def _box(ctx: "AskingContext", tools: Toolbox) -> "Tools":
+def _box(ctx: "Context", tools: Toolbox) -> "Tools":
     """Return the tools that the model may use: those of the server, or new ones made of functions."""
     server: Any = ctx.connection.role
     if isinstance(tools, str):
@@ -232,7 +232,7 @@ def _box(ctx: "AskingContext", tools: Toolbox) -> "Tools":
 
 
 def _use(
-    ctx: "AskingContext", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]"
+    ctx: "Context", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]"
 ) -> ToolResultContent:
     """Call a tool for the model, and return its result, or its error as a result for the model.
 
@@ -255,7 +255,7 @@ def _use(
     return made
 
 
-def _call(ctx: "AskingContext", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]") -> Any:
+def _call(ctx: "Context", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]") -> Any:
     context: Any = ctx  # the tool is given the whole context, of which this module knows a part
     if all(tool.name != use.name for tool in offered):
         return _failed("Unknown tool: %s" % use.name)

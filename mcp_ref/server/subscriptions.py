@@ -57,7 +57,7 @@ from .announcements import tell, tell_all, those_who_see
 from .resources import check_uri, not_found
 
 if TYPE_CHECKING:
-    from .interface import ServerInterface
+    from .server import Server
     from .registry.visibility import Visible
 
 FILTERS: Dict[str, str] = {feature: feature + "_list_changed" for feature in LIST_CHANGED}
@@ -116,7 +116,7 @@ class Subscriptions:
 
     # Act
 
-    def subscribe_route(self, server: "ServerInterface", revision: Revision) -> Route:
+    def subscribe_route(self, server: "Server", revision: Revision) -> Route:
         """Return the route of `resources/subscribe`. It runs on the reader, for it is quick and calls no author's code,
         unless a function of the author's says who sees what."""
         read = params_reader(SubscribeRequestParams, revision)
@@ -130,7 +130,7 @@ class Subscriptions:
 
         return Route(answer, inline=not server.resources.hideable)
 
-    def unsubscribe_route(self, server: "ServerInterface", revision: Revision) -> Route:
+    def unsubscribe_route(self, server: "Server", revision: Revision) -> Route:
         """Return the route of `resources/unsubscribe`, which runs on the reader, too."""
         read = params_reader(UnsubscribeRequestParams, revision)
 
@@ -292,7 +292,7 @@ class Listeners:
     The lock guards the three tables together. No lock is held while sending.
     """
 
-    def __init__(self, server: "ServerInterface") -> None:
+    def __init__(self, server: "Server") -> None:
         self._server = server
         self._lock = threading.Lock()
         self._open: Dict[Listener, None] = {}

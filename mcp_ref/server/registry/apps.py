@@ -48,7 +48,8 @@ from ..results import BadResult
 
 if TYPE_CHECKING:
     from ...peer.role import Role
-    from ..interface import RegistrationInterface, ToolInterface
+    from ..tools import RegisteredTool
+    from .registration import Registration
     from .caching import Cache
 
 APPS = "io.modelcontextprotocol/ui"
@@ -79,7 +80,7 @@ class Apps(Extension):
     identifier = APPS
     since = None
 
-    def __init__(self, server: "RegistrationInterface") -> None:
+    def __init__(self, server: "Registration") -> None:
         self._server = server
         self._resolved: Dict[str, str] = {}
         """The tools whose page was there -> its URI."""
@@ -146,7 +147,7 @@ def has_apps(context: Context) -> bool:
     return context.session.rules.has(R2025_06_18, None) and isinstance(types, list) and MEDIA_TYPE in types
 
 
-def check_result(context: Context, tool: "ToolInterface", result: CallToolResult, lenient: bool) -> None:
+def check_result(context: Context, tool: "RegisteredTool", result: CallToolResult, lenient: bool) -> None:
     """Check that a result which a page shows has text, for the model and for hosts without apps.
 
     One without any content fails [2026-07-28 extensions/apps/apps §Server Behavior] MUST, one without text is refused
@@ -163,14 +164,14 @@ def check_result(context: Context, tool: "ToolInterface", result: CallToolResult
     context.connection.counters.note("result for a page alone", text % tool.name)
 
 
-def _declare(server: "RegistrationInterface") -> None:
+def _declare(server: "Registration") -> None:
     if not server.has_feature("apps"):
         made = Apps(server)
         server.declare("apps", made, made)
 
 
 def tool_meta(
-    server: "RegistrationInterface", ui: Optional[str], visibility: Optional[Sequence[str]],
+    server: "Registration", ui: Optional[str], visibility: Optional[Sequence[str]],
     meta: Optional[Dict[str, Any]],
 ) -> Dict[str, Any]:
     """Return the `_meta` of a tool with a page, and declare apps. Raises TypeError or ValueError for what may not be in
@@ -189,7 +190,7 @@ def tool_meta(
 
 
 def add_page(
-    server: "RegistrationInterface", uri: str, html: str, name: Optional[str], title: Optional[str],
+    server: "Registration", uri: str, html: str, name: Optional[str], title: Optional[str],
     description: Optional[str], csp: Optional[Mapping[str, Sequence[str]]], permissions: Sequence[str],
     domain: Optional[str], prefers_border: Optional[bool], cache: "Optional[Cache]",
     visible: Optional[Callable[..., Any]] = None,

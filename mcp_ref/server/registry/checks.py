@@ -19,7 +19,7 @@ from ...revisions import LATEST_HANDSHAKE
 
 if TYPE_CHECKING:
     from ...messages.base import Icon
-    from ..interface import ToolInterface
+    from ..tools import RegisteredTool
     from .visibility import Visible
 
 TOOL_NAMES = "2025-11-25.. server/tools §Tool Names"
@@ -166,7 +166,7 @@ def check_odd_name(text: str, lenient: bool) -> None:
     warnings.warn(text, stacklevel=_frames_inside() + 1)
 
 
-def check_tool(tool: "ToolInterface") -> None:
+def check_tool(tool: "RegisteredTool") -> None:
     """Refuse schemas, annotations, icons and `_meta` that may not be sent. Raises TypeError or ValueError.
 
     A schema may have an unsupported dialect, a reference that leads nowhere, a keyword with a wrong value, and an

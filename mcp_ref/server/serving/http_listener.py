@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ...streamable.server.session_table import SessionTable
     from ...stores.store import Store
     from ...wiretrace import Trace
-    from ..interface import ServerInterface
+    from ..server import Server
 
 _Served = TypeVar("_Served", "Endpoint", "SseEndpoint")
 PATH = "/mcp"
@@ -74,7 +74,7 @@ class HttpListener:
 
     @spelt
     def __init__(
-        self, server: "ServerInterface", address: str, *, auth: Optional[Guard] = None, token: Optional[str] = None,
+        self, server: "Server", address: str, *, auth: Optional[Guard] = None, token: Optional[str] = None,
         authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Names] = None,
         allowed_origins: Optional[Names] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
@@ -215,7 +215,7 @@ class HttpListener:
 
 @spelt
 def endpoint_of(
-    server: "ServerInterface", *, path: Optional[str] = PATH, auth: Optional[Guard] = None, token: Optional[str] = None,
+    server: "Server", *, path: Optional[str] = PATH, auth: Optional[Guard] = None, token: Optional[str] = None,
     authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Names] = None,
     allowed_origins: Optional[Names] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
     json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = True, delete: bool = True,
@@ -232,7 +232,7 @@ def endpoint_of(
     ), server, shared["connect"], http)
 
 
-def _http_trace(server: "ServerInterface", trace: "Optional[Trace]", transport: str) -> "Optional[HttpTrace]":
+def _http_trace(server: "Server", trace: "Optional[Trace]", transport: str) -> "Optional[HttpTrace]":
     """Return what reports the exchanges of one address to the trace, or that of the server; None without one."""
     trace = server.trace if trace is None else trace
     if trace is None:
@@ -243,7 +243,7 @@ def _http_trace(server: "ServerInterface", trace: "Optional[Trace]", transport: 
 
 
 def _attached(
-    endpoint: _Served, server: "ServerInterface", holder: object, http: "Optional[HttpTrace]"
+    endpoint: _Served, server: "Server", holder: object, http: "Optional[HttpTrace]"
 ) -> _Served:
     """Return the endpoint; at its end ``holder`` lets go of the server. A trace is told of its exchanges and its end.
     """
@@ -264,7 +264,7 @@ def _attached(
 
 
 def _shared_options(
-    server: "ServerInterface", auth: Optional[Guard], token: Optional[str], authenticate: Optional[Authenticate],
+    server: "Server", auth: Optional[Guard], token: Optional[str], authenticate: Optional[Authenticate],
     allowed_hosts: Optional[Names], allowed_origins: Optional[Names],
     trusted_proxies: Sequence[str], http: "Optional[HttpTrace]",
 ) -> Dict[str, Any]:
@@ -292,7 +292,7 @@ def _shared_options(
     )
 
 
-def _mirrored_of(server: "ServerInterface") -> "Callable[[Any, Any, Any], Sequence[Mirrored]]":
+def _mirrored_of(server: "Server") -> "Callable[[Any, Any, Any], Sequence[Mirrored]]":
     """Return a function that gives the arguments of a tool that are repeated in header fields, by the tool's name, for
     this principal and HTTP request.
 
@@ -313,7 +313,7 @@ def _mirrored_of(server: "ServerInterface") -> "Callable[[Any, Any, Any], Sequen
 
 @spelt
 def serve_http(
-    server: "ServerInterface", address: str, ready: Optional[Callable[[str], Any]] = None, *,
+    server: "Server", address: str, ready: Optional[Callable[[str], Any]] = None, *,
     auth: Optional[Guard] = None, token: Optional[str] = None,
     authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Names] = None,
     allowed_origins: Optional[Names] = None, sessions: "Union[str, SessionTable, Store]" = "memory",

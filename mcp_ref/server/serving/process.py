@@ -43,7 +43,7 @@ from ...transports.lines.fds import above_standard
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
     from ...peer.main_thread import MainThreadQueue
-    from ..interface import ServerInterface
+    from ..server import Server
 
 SAME_SECONDS = 0.2
 """Seconds within which a second SIGTERM counts as the same one: process managers signal a group of processes, and some
@@ -258,7 +258,7 @@ _MARGIN = 2.0
 """Seconds that the end of a connection may take in addition to the grace of its handlers."""
 
 
-def serve(server: "ServerInterface", transport: Transport, exit_when_stuck: bool = True) -> None:
+def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) -> None:
     """Serve one client over this transport on the current thread. Raises `Interrupted` after a Ctrl-C, once closed.
 
     ``exit_when_stuck``: end the process if a handler is still running after the end.
@@ -293,7 +293,7 @@ def serve(server: "ServerInterface", transport: Transport, exit_when_stuck: bool
         leave_later(1, server.limits.shutdown_grace)
 
 
-def _greet_a_person(server: "ServerInterface") -> None:
+def _greet_a_person(server: "Server") -> None:
     """Print a hint on standard error if standard input is a terminal: a person has started the server, not a client."""
     try:
         by_hand = os.isatty(0)

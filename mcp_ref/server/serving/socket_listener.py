@@ -6,7 +6,7 @@ from ...transports.lines.listener import SocketListener
 from ..registry.checks import check_socket
 
 if TYPE_CHECKING:
-    from ..interface import ServerInterface
+    from ..server import Server
 
 
 class ServerListener(SocketListener):
@@ -18,7 +18,7 @@ class ServerListener(SocketListener):
 
     only_json = True
 
-    def __init__(self, server: "ServerInterface", address: str, idle_after: Optional[float] = None,
+    def __init__(self, server: "Server", address: str, idle_after: Optional[float] = None,
                  serve: Optional[Callable[[Any], Any]] = None) -> None:
         check_socket(server.auth, address)
         super().__init__(address, server.connect if serve is None else serve, server.limits, idle_after, server.held)

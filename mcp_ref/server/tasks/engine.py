@@ -31,7 +31,7 @@ from .running import Outcome, TaskRun, memory_of, request_of
 
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
-    from ..interface import ServerInterface
+    from ..server import Server
     from ..registry.visibility import Visible
 
 LEASE = 30.0
@@ -81,7 +81,7 @@ class Tasks:
             raise TypeError('the store of Tasks is a TaskStore, such as SqliteStore("jobs.db"), got %.80r' % (store,))
         self.store = MemoryTasks() if store is None else store
         self.ttl, self.poll = ttl, poll
-        self._server: "Optional[ServerInterface]" = None
+        self._server: "Optional[Server]" = None
         self._routes: Dict[Revision, Route] = {}
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -93,7 +93,7 @@ class Tasks:
         self._watching = False
         self._swept = 0.0
 
-    def bind(self, server: "ServerInterface") -> None:
+    def bind(self, server: "Server") -> None:
         """Note whose tasks these are. Raises ValueError if they are another server's."""
         from .extension import TasksExtension
         from .session import SessionTasks
@@ -105,7 +105,7 @@ class Tasks:
         self.extension = TasksExtension(self)
 
     @property
-    def server(self) -> "ServerInterface":
+    def server(self) -> "Server":
         """The server; raises `LocalProtocolError` before it is known."""
         if self._server is None:
             raise LocalProtocolError("these Tasks belong to no server: pass them, Server(..., tasks=Tasks())")
