@@ -1,7 +1,7 @@
 """The front matter of skills: what is read, and what is refused with its line."""
 import pytest
 
-from mcp_ref.messages.extensions.frontmatter import MAX_CHARACTERS, MAX_DEPTH, FrontMatterError, read
+from mcp_ref.messages.extensions.yaml import MAX_CHARACTERS, MAX_DEPTH, YamlError, read_front_matter
 
 
 def fenced(text):
@@ -39,19 +39,20 @@ READ = [
 ]
 REFUSED = [
     ("a: &x b", 2, "anchors"), ("a: *x", 2, "aliases"), ("a: !!str b", 2, "tags"), ("<<: {a: b}", 2, "merge"),
-    ("? a\n: b", 2, "complex"), ("a: b\na: c", 3, "twice"), ("a: {b: c, b: d}", 2, "twice"), ("1: a", 2, "no text"),
-    ("true: a", 2, "no text"), ("{a: {1: b}}", 2, "no text"), ("a: .inf", 2, "JSON has no"), ("a: .nan", 2, "JSON"),
-    ("a: 9007199254740993", 2, "too long"), ("a: 1" + "0" * 5000, 2, "too long"), ("a: 1e999", 2, "too large"),
-    ("a: 'b\n  c'", 2, "not closed"), ("a: [b,\n  c]", 2, "on their line"), ("a: [b", 2, "on their line"),
-    ("a: 'b' c", 2, "behind the end"), ("a: \"\\q\"", 2, "escape"), ("a: \"\\ud83d\\ude00\"", 2, "no character"),
-    ("a: b: c", 2, "quotes"), ("a: b\n  c: d", 3, "quotes"), ("a: b\n  - c", 3, "item"), ("a: - b", 2, "own"),
-    ("a: %b", 2, "quotes"), ("a: @b", 2, "quotes"), ("a: `b", 2, "quotes"), ("a: b # c\n  d", 3, "comment"),
-    ("\ta: b", 2, "tab"), ("a:\n\tb: c", 3, "tab"), ("a: b\n\t\nc: d", 3, "tab"), ("a:\n  b: c\n d: e", 4, ""),
-    ("  a: b\nc: d", 3, "indented"), ("a: b\n  c: d", 3, ""), ("a: |\n   b\n  c", 4, "indented less"),
-    ("a: |\n  b\n     \n  c", 4, "blank line"), ("a: |x\n  b", 2, "behind | or >"), ("- a", 2, "mapping"),
-    ("just text", 2, "mapping"), ("", 2, "empty"), ("# nothing", 2, "empty"), ("a: b\nfoo", 3, "key"),
-    ("a: b\n...", 3, "second documents"), ("%YAML 1.2", 2, "directives"), ("a: \x00b", 2, "U+0000"),
-    ("a: b\x1b", 2, "U+001B"), ("a: [, b]", 2, "expected"), ("a: {b}", 2, "colon"), ("a: {b: }", 2, "value"),
+    ("? a\n: b", 2, "complex"), ("a: b\na: c", 3, "duplicate key"), ("a: {b: c, b: d}", 2, "duplicate key"),
+    ("1: a", 2, "is not a string"), ("true: a", 2, "is not a string"), ("{a: {1: b}}", 2, "is not a string"),
+    ("a: .inf", 2, "JSON has no"), ("a: .nan", 2, "JSON"), ("a: 9007199254740993", 2, "too large"),
+    ("a: 1" + "0" * 5000, 2, "too large"), ("a: 1e999", 2, "too large"), ("a: 'b\n  c'", 2, "not closed"),
+    ("a: [b,\n  c]", 2, "on their line"), ("a: [b", 2, "on their line"), ("a: 'b' c", 2, "after the end"),
+    ("a: \"\\q\"", 2, "escape"), ("a: \"\\ud83d\\ude00\"", 2, "is not a character"), ("a: b: c", 2, "quotes"),
+    ("a: b\n  c: d", 3, "quotes"), ("a: b\n  - c", 3, "item"), ("a: - b", 2, "own"), ("a: %b", 2, "quotes"),
+    ("a: @b", 2, "quotes"), ("a: `b", 2, "quotes"), ("a: b # c\n  d", 3, "comment"), ("\ta: b", 2, "tab"),
+    ("a:\n\tb: c", 3, "tab"), ("a: b\n\t\nc: d", 3, "tab"), ("a:\n  b: c\n d: e", 4, ""),
+    ("  a: b\nc: d", 3, "unexpected indentation"), ("a: b\n  c: d", 3, ""), ("a: |\n   b\n  c", 4, "indented less"),
+    ("a: |\n  b\n     \n  c", 4, "blank line"), ("a: |x\n  b", 2, "after | or >"), ("- a", 2, "mapping"),
+    ("just text", 2, "mapping"), ("", 2, "empty"), ("# nothing", 2, "empty"), ("a: b\nfoo", 3, "expected KEY"),
+    ("a: b\n...", 3, "one document"), ("%YAML 1.2", 2, "directives"), ("a: \x00b", 2, "U+0000"),
+    ("a: b\x1b", 2, "U+001B"), ("a: [, b]", 2, "expected"), ("a: {b}", 2, 'expected ": "'), ("a: {b: }", 2, "value"),
     ("a: " + "[" * (MAX_DEPTH + 2), 2, "deeper"),
     ("a:\n" + "\n".join(" " * n + "-" for n in range(1, 40)), 35, "deeper"),
 ]
@@ -60,16 +61,16 @@ REFUSED = [
 @pytest.mark.spec("skills.skill-md-frontmatter")
 @pytest.mark.parametrize("text, expected", READ)
 def test_what_is_read(text, expected):
-    found, rest = read(fenced(text))
+    found, rest = read_front_matter(fenced(text))
     assert (found, rest) == (expected, "rest")
     assert [type(value) for value in found.values()] == [type(value) for value in expected.values()]
-    assert read(fenced(text).replace("\n", "\r\n"))[0] == expected
+    assert read_front_matter(fenced(text).replace("\n", "\r\n"))[0] == expected
 
 
 @pytest.mark.parametrize("text, line, reason", REFUSED)
 def test_what_is_refused_with_its_line(text, line, reason):
-    with pytest.raises(FrontMatterError) as caught:
-        read(fenced(text))
+    with pytest.raises(YamlError) as caught:
+        read_front_matter(fenced(text))
     assert caught.value.line == line and reason in caught.value.reason
     assert str(caught.value) == "line %d: %s" % (line, caught.value.reason)
 
@@ -78,8 +79,8 @@ def test_what_is_refused_with_its_line(text, line, reason):
                                   "---\na: b\n", "---\na: b\n --- \n", "---\na: b\n----\n",
                                   "---\na: b" + "\n" * (MAX_CHARACTERS + 5) + "---\n"])
 def test_front_matter_stands_between_two_fences(text):
-    with pytest.raises(FrontMatterError, match="---"):
-        read(text)
+    with pytest.raises(YamlError, match="---"):
+        read_front_matter(text)
 
 
 @pytest.mark.parametrize("made", [
@@ -93,6 +94,6 @@ def test_the_longest_front_matter_of_any_form_is_read_or_refused_soon(made):
     """Within the time limit of a test; a reader that takes quadratic time needs minutes."""
     text = fenced(made(MAX_CHARACTERS // 12))
     try:
-        assert list(read(text)[0])
-    except FrontMatterError as error:
+        assert list(read_front_matter(text)[0])
+    except YamlError as error:
         assert error.line == 2

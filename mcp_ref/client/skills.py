@@ -30,7 +30,7 @@ from urllib.parse import quote
 from ..codec import decode
 from ..errors import CapabilityMissing, PeerProtocolError
 from ..messages.content import BlobResourceContents
-from ..messages.extensions.frontmatter import FrontMatterError, read
+from ..messages.extensions.yaml import YamlError, read_front_matter
 from ..messages.extensions.skills import (
     DIRECTORY_READ, DYNAMIC, GetSkillResult, ListSkillsResult, ReadDirectoryResult, Skill, SkillResource,
 )
@@ -132,10 +132,10 @@ class LoadedSkill:
         uri = self.entry.uri
         try:
             text = self.read(uri).decode("utf-8")
-            found = read(text)[0]
+            found = read_front_matter(text)[0]
         except UnicodeDecodeError:
             raise UnverifiedSkill(uri, "it is no UTF-8") from None
-        except FrontMatterError as error:
+        except YamlError as error:
             raise UnverifiedSkill(uri, "its front matter cannot be read: %s" % error) from None
         expected = self.entry.frontmatter
         for key in list(expected) + [key for key in found if key not in expected]:

@@ -132,7 +132,7 @@ def without_last_commas(text: str) -> str:
 
 
 def _yaml(data: bytes) -> Any:
-    from .yaml import read_yaml
+    from ..messages.extensions.yaml import read_yaml
 
     try:
         text = data.decode("utf-8")

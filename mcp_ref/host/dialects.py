@@ -8,8 +8,8 @@ There is no standard for these files, and a dozen dialects of one idea::
 =============  =======================================================================================================
 what           how it may be written
 =============  =======================================================================================================
-the file       JSON, with comments, trailing commas and a BOM; TOML, if the name ends in ``.toml`` (Python 3.11); the
-               YAML that people write in such files (`mcp_ref.host.yaml`), if it ends in ``.yaml`` or ``.yml``
+the file       JSON, with comments, trailing commas and a BOM; TOML, if the name ends in ``.toml`` (Python 3.11); a
+               subset of YAML (see `mcp_ref.messages.extensions.yaml`), if it ends in ``.yaml`` or ``.yml``
 the servers    an object, or an array of objects with ``name``, at the first of ``mcpServers``, ``servers``,
                ``context_servers``, ``mcp``, ``mcp_servers``; what stands beside it belongs to other programs
 a program      ``command``: a text, an array with the arguments, or an object with ``path``, ``args``, ``env``

@@ -396,7 +396,7 @@ def test_what_yaml_would_take_for_something_else_is_quoted():
     ("mcpServers: ~\n", "cannot be added"), ("mcpServers:\n  a:\n    command: x\n", "is not a list of entries"),
     ("mcpServers:\n  - command: x\n", "is not a list of entries"), ("- a\n", "is not a list of entries"),
     ("mcpServers:\n  - name: b\n    command: z\n", "another server 'b' already"),
-    ("a: &x 1\n", "line 1: & is an anchor"),
+    ("a: &x 1\n", "line 1: anchors (&)"),
     ("mcpServers:\n  - name: b # mine\n    command: no\n", 'write "no"'),
 ])
 def test_yaml_that_cannot_take_an_item_is_refused(text, words):

@@ -362,7 +362,7 @@ def test_a_hostile_toml_file_is_refused_by_name(text, words, tmp_path):
 
 @pytest.mark.parametrize("data, words", [
     (b"mcpServers:\n  - name: a\n    command: x\n    args: [8080]", "mcpServers.a.args: expected an array of strings"),
-    (b"mcpServers:\n  - name: a\n    command: no", "line 3: no is a text for some readers"),
+    (b"mcpServers:\n  - name: a\n    command: no", "line 3: no is a string for some YAML readers"),
     (b"mcpServers:\n  - name: a\n    url: https://h\n    requestOptions:\n      headers: x", "a.headers: expected"),
     (b"mcpServers:\n  - command: x", "mcpServers[0].name"), (b"\xff", "not UTF-8"), (b"# nothing", "needs an object"),
 ])

@@ -20,8 +20,8 @@ import pytest
 from mcp_ref.auth import challenge
 from mcp_ref.diagnostics.masking import Masker
 from mcp_ref.diagnostics.redaction import redact_text
-from mcp_ref.host import configuration, yaml
-from mcp_ref.messages.extensions import frontmatter
+from mcp_ref.host import configuration
+from mcp_ref.messages.extensions import yaml
 from tests.meta.facts import expect_nothing, nodes_of, python_files, shown
 
 sre_parse: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
@@ -281,8 +281,8 @@ def test_patterns_take_linear_time() -> None:
 # -- What reads the strings of peers -----------------------------------------------------------------------------------
 
 READERS: Dict[str, Callable[[str], Any]] = {
-    "front matter": lambda text: frontmatter.read("---\na: b" + text + "\n---\n"),
-    "front matter, in a list": lambda text: frontmatter.read("---\na: [" + text + "\n---\n"),
+    "front matter": lambda text: yaml.read_front_matter("---\na: b" + text + "\n---\n"),
+    "front matter, in a list": lambda text: yaml.read_front_matter("---\na: [" + text + "\n---\n"),
     "configuration": lambda text: yaml.read_yaml("a: b" + text),
     "configuration, a block": lambda text: yaml.read_yaml("a: |\n  " + text),
     "configuration in JSON": lambda text: configuration.parse("a.jsonc", b'{"a": ' + text.encode("utf-8")),

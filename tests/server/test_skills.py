@@ -189,7 +189,7 @@ def test_a_skill_that_was_broken_later_is_left_out_and_logged_and_the_others_sta
 @pytest.mark.spec("skills.format-conformance", "skills.name-rules", "skills.limits-kept-by-server")
 @pytest.mark.parametrize("path, content, reason", [
     ("pdf/SKILL.md", "no front matter", "line 1: there is no front matter: begin the file with a line ---"),
-    ("pdf/SKILL.md", "\ufeff" + PDF, "line 1: a byte order mark stands before ---"),
+    ("pdf/SKILL.md", "\ufeff" + PDF, "line 1: there is a byte order mark before ---"),
     ("pdf/SKILL.md", " " + PDF, "line 1: there are spaces before ---"),
     ("pdf/SKILL.md", "---\nname: pdf\n---\n", "description is a text"),
     ("pdf/SKILL.md", "---\ndescription: x\n---\n", "name is 1 to 64"),

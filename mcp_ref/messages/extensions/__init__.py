@@ -1,4 +1,4 @@
 """The messages of the extensions, one module for each; their names are imported from the modules.
 
-`frontmatter` reads what stands at the beginning of the texts of skills.
+`yaml` reads the front matter of skills, and the configuration files of hosts.
 """

@@ -32,7 +32,7 @@ from ...codec import encode
 from ...diagnostics.packagelog import Counters
 from ...errors import INVALID_PARAMS, RpcError
 from ...jsonrpc import Encoded, shown
-from ...messages.extensions.frontmatter import FrontMatterError, read
+from ...messages.extensions.yaml import YamlError, read_front_matter
 from ...messages.extensions.skills import (
     DIRECTORY_READ, GetSkillParams, GetSkillResult, ListSkillsResult, ReadDirectoryParams, ReadDirectoryResult, Skill,
     SkillResource,
@@ -68,7 +68,7 @@ class _KnownFile(NamedTuple):
     seen: Tuple[int, int, int]
     """The time of change in nanoseconds, the size and the number."""
     digest: str
-    frontmatter: Union[None, Dict[str, Any], FrontMatterError]
+    frontmatter: Union[None, Dict[str, Any], YamlError]
     """The front matter of a ``SKILL.md``, or why it cannot be read; None for any other file."""
 
 
@@ -142,10 +142,10 @@ class SkillFolder(Directory):
         if parts[-1] != rules.FILE:
             return _KnownFile(seen, rules.digest_of(data), None)
         try:
-            frontmatter: Any = read(data.decode("utf-8"))[0]
+            frontmatter: Any = read_front_matter(data.decode("utf-8"))[0]
         except UnicodeDecodeError as error:
-            frontmatter = FrontMatterError(data.count(b"\n", 0, error.start) + 1, "this is no UTF-8")
-        except FrontMatterError as error:
+            frontmatter = YamlError(data.count(b"\n", 0, error.start) + 1, "this is no UTF-8")
+        except YamlError as error:
             frontmatter = error
         return _KnownFile(seen, rules.digest_of(data), frontmatter)
 
@@ -153,7 +153,7 @@ class SkillFolder(Directory):
         """Return the entry of a skill, or why there is none
         [2026-07-28 extensions/skills/skills §Skill Entries] MUST."""
         frontmatter = self._known[parts].frontmatter
-        if isinstance(frontmatter, FrontMatterError):
+        if isinstance(frontmatter, YamlError):
             return str(frontmatter)
         root = parts[:-1]
         inside = [each for each in files if each[:len(root)] == root]

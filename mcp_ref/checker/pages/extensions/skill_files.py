@@ -3,7 +3,7 @@
 import re
 from typing import Dict, List, Optional, Tuple, Union
 
-from ....messages.extensions.frontmatter import FENCE, FrontMatterError, read
+from ....messages.extensions.yaml import FENCE, YamlError, read_front_matter
 from ....methods import READ_RESOURCE
 from ....wiretrace import SERVER
 from ...observed import RESULT, Message
@@ -52,8 +52,8 @@ def has_frontmatter(message: Message) -> Verdict:
     if not _OPENING.match(text):
         return Broken("it has no frontmatter", "result.contents")
     try:
-        fields = read(text)[0]
-    except FrontMatterError:
+        fields = read_front_matter(text)[0]
+    except YamlError:
         return CannotTell("what a complete reader of YAML makes of the frontmatter")
     lacking = [name for name in ("name", "description") if name not in fields]
     return Broken("its frontmatter has no %s" % lacking[0], "result.contents") if lacking else KEPT

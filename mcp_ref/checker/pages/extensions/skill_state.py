@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ....diagnostics.redaction import MASK
-from ....messages.extensions.frontmatter import FrontMatterError, read
+from ....messages.extensions.yaml import YamlError, read_front_matter
 from ....messages.extensions.skills import DYNAMIC
 from ....methods import GET_SKILL, LIST_SKILLS, READ_DIRECTORY, READ_RESOURCE, SKILLS
 from ....wiretrace import CLIENT, SERVER
@@ -167,8 +167,8 @@ def difference(entry: Entry, content: bytes) -> Optional[str]:
     "" if nothing is known to differ; None if it cannot be read without doubt.
     """
     try:
-        found, said = read(content.decode("utf-8").lstrip("\ufeff"))[0], entry.skill.get("frontmatter")
-    except (UnicodeDecodeError, FrontMatterError):
+        found, said = read_front_matter(content.decode("utf-8").lstrip("\ufeff"))[0], entry.skill.get("frontmatter")
+    except (UnicodeDecodeError, YamlError):
         return None
     if not isinstance(said, dict) or any(map(_is_unclear, found)):
         return ""
