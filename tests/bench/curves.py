@@ -92,9 +92,9 @@ class Line:
 
 
 @contextlib.contextmanager
-def served(setting: Setting, *arguments: str, program: Sequence[str] = ("curves_subject.py",)) -> Iterator[str]:
+def served(setting: Setting, *arguments: str) -> Iterator[str]:
     """A server; its URL."""
-    command = [setting.python, str(HERE / program[0]), *program[1:], *arguments]
+    command = [setting.python, str(HERE / "subject.py"), *(arguments or ["--http", "--many"])]
     with subprocess.Popen(command, env=setting.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdin is not None
         try:
@@ -129,7 +129,7 @@ def over_tools(setting: Setting, numbers: Sequence[int]) -> Points:
     """A call to a server with so many tools."""
     points: Points = []
     for number in numbers:
-        with served(setting, "--tools", str(number)) as url:
+        with served(setting, "--http", "--many", "--tools", str(number)) as url:
             line = Line(url).open()
             points.append((number, best(lambda: line.call("echo", text="x"))))
     return points
@@ -142,7 +142,7 @@ def over_depth(setting: Setting, numbers: Sequence[int]) -> Points:
         value: Dict[str, Any] = {"leaf": "x"}
         for _ in range(depth - 1):
             value = {"next": value}
-        with served(setting, "--depth", str(depth)) as url:
+        with served(setting, "--http", "--many", "--depth", str(depth)) as url:
             line = Line(url).open()
             points.append((depth, best(lambda: line.call("deep", next=value))))
     return points
@@ -188,19 +188,19 @@ def subscribed(url: str, line: Line, number: int) -> int:
 
 def tasked(url: str, line: Line, number: int) -> str:
     """One more task, which is kept."""
-    found = line.post("tools/call", {"name": "quick", "arguments": {}, "task": {}})
+    found = line.post("tools/call", {"name": "quick", "arguments": {"text": "x"}, "task": {}})
     return str(found["task"]["taskId"])
 
 
 def over_hosts(setting: Setting, numbers: Sequence[int]) -> Points:
-    """Calls that take two milliseconds each, from as many clients, over so many processes."""
+    """Calls that take half a millisecond each, from as many clients, over so many processes."""
     points: Points = []
     for number in numbers:
-        with served(setting, str(number), program=("workers_subject.py",)) as url:
+        with served(setting, "--workers", str(number)) as url:
             def client(_: int) -> None:
                 line = Line(url).open()
                 for turn in range(CALLS * 2):
-                    line.call("echo", text="x")
+                    line.call("work", text="x")
 
             with ThreadPoolExecutor(12) as pool:
                 begin = time.perf_counter()
@@ -223,7 +223,7 @@ CURVES: Dict[str, Curve] = {
     "tasks": Curve("beginning a task against the tasks that are kept", (10, 100, 1_000, 5_000),
                    held(tasked, lambda line, number: tasked("", line, 0))),
     "subscriptions": Curve("an update against the subscriptions of a session", (10, 100, 1_000, 8_000),
-                           held(subscribed, lambda line, number: line.call("touch", uri="item://1"))),
+                           held(subscribed, lambda line, number: line.call("touch", count=1))),
     "schema-depth": Curve("a call against the levels of its schema", (1, 4, 16, 32, 64), over_depth),
     "hosts": Curve("a call of 0.5 ms of work, 12 clients, against processes on one port", (1, 2, 3), over_hosts),
 }

@@ -1,192 +1,149 @@
-"""The figures: what is measured, against which floor, and what it has to reach. One row each in `FIGURES`.
+"""The figures: one row each in `FIGURES`, with what it has to reach.
 
-A target is either a ratio to the floor of the same run, or a plain value where the issue names one. `peers` is what
-others reach, measured the same way on a machine with two cores: `mcp` is the official Python SDK 2.3.0, `TS` the
-official TypeScript SDK 1.32. A megabyte is 1,000,000 bytes.
+A figure is what its subject costs as a ratio to its floor, measured in turns in the same run, or, with `of="value"`, a
+plain number. All are better when they are less. `target` is what was reached when the row was written, with a tenth of
+margin: who misses it has made something worse. `aim` is where it is meant to get, where that is less.
+A megabyte is 1,000,000 bytes.
 """
-import functools
-from typing import Callable, ContextManager, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
-import measures
-import measures_checker
-import measures_features
-import measures_http
-import measures_stateless
-from measures import Pair, Setup
-
-
-class Target(NamedTuple):
-    """What a figure has to reach, as a ratio to its floor or as a value."""
-
-    limit: float
-    of: str = "ratio"
-    at_least: bool = False
-
-    def met_by(self, number: float) -> bool:
-        """Is it reached?"""
-        return number >= self.limit if self.at_least else number <= self.limit
+from measures import (
+    CANNED, ITEM, JSON, LOOP, ORDER, PING, PROMPT, SELECTORS, SERVER, SLEEP, SOCKETS, UPDATES, WEB, Side, calls, client,
+    each_listener, each_stream, examined, fresh, greeted, greeted_and_listed, held, listed, one_by_one, peak, rounds,
+    served, sessions, shimmed, started_as, streaming, subscribed, task, threads, traced, updates,
+)
 
 
 class Figure(NamedTuple):
-    """One row of the table. `scale` turns seconds, bytes or calls per second into the unit shown."""
+    """One row of the table."""
 
     name: str
     title: str
-    floor: str
     unit: str
-    scale: float
-    measure: Callable[[Setup], ContextManager[Pair]]
-    target: Optional[Target] = None
-    peers: str = ""
-    pinned: bool = False
-    warm_up: bool = True
+    subject: Side
+    floor_is: str
+    floor: Side
+    target: Optional[float] = None
+    aim: Optional[float] = None
+    of: str = "ratio"
+    rounds: int = 5
 
 
-# --- the table --------------------------------------------------------------------------------------------------------
+SCALES = {"ms": 1e3, "us": 1e6, "s": 1.0, "MB": 1e-6, "KB": 1e-3, "threads": 1.0, "x size": 1.0}
+"""What a sample is multiplied with for each unit: samples are seconds, bytes or plain numbers."""
 
-LOOP = "json loop"
-HTTP = "http.server, canned"
-SESSION = "the same in a session"
-NO_TARGET = None
-REVIEW = {"name": "review", "arguments": {"code": "x = 1"}}
-part = functools.partial
+MANY, TOOLS = SERVER.having("--many"), ("--tools", "1000")
+LINES = "json.loads of its lines"
+THREADED = "http.server, canned"
+HANDSHAKE, STATELESS = "2025-11-25", "2026-07-28"
+BIG, MIB = 16 << 20, 1 << 20
+TALK = 20_000
 
 FIGURES = (
-    Figure("cold-start", "spawn to initialize answer", LOOP, "ms", 1e3,
-           measures.cold_start, Target(4), "mcp 26x, TS 12x", pinned=True),
-    Figure("cold-start-pass", "the same against an empty run", "python -c pass", "ms", 1e3,
-           measures.cold_start_and_nothing, NO_TARGET, pinned=True),
-    # Where the start goes (-X importtime and cProfile, 50 ms of processor time against 18 of the loop): the interpreter
-    # and the modules that the loop needs, too, 18; others of the standard library 11, of which `inspect`, which
-    # `dataclasses` loads, is 6; reading 62 files 6; their bodies 10, a third of these annotations that `typing` builds;
-    # `run` until the answer 4. Collections of the garbage collector are 4 in all, but one that is put off until all is
-    # loaded looks at everything at once: without any while the package is imported nothing was gained that could be
-    # told from noise.
-    Figure("start-processor", "start, processor time", LOOP, "ms", 1e3,
-           measures.start_processor, Target(3.2), pinned=True),
-    Figure("start-uncompiled", "the same, no compiled files", "with them", "ms", 1e3,
-           measures.start_uncompiled, Target(3), pinned=True),
-    Figure("import", "import of mcp_ref and Server", "four stdlib imports", "ms", 1e3,
-           measures.imports, Target(1.8), pinned=True),
-    Figure("sequential", "stdio call, p50", LOOP, "us", 1e6,
-           part(measures.sequential, calls=2000), Target(1.5), "mcp 9.6x, TS 1.6x", pinned=True),
-    Figure("shim-sequential", "the same behind trace -- CMD", "without it", "us", 1e6,
-           part(measures.shimmed, calls=2000), Target(1.3), pinned=True),
-    Figure("in-flight", "calls, 64 in flight", LOOP, "calls/s", 1,
-           part(measures.in_flight, calls=10000), Target(0.5, at_least=True), "mcp 1634/s, TS 20215/s"),
-    Figure("payload-1k", "echo of 1 KiB", LOOP, "us", 1e6,
-           part(measures.payload, size=1 << 10, calls=500), NO_TARGET, pinned=True),
-    Figure("payload-16k", "echo of 16 KiB", LOOP, "us", 1e6,
-           part(measures.payload, size=1 << 14, calls=200), NO_TARGET, pinned=True),
-    Figure("payload-256k", "echo of 256 KiB", LOOP, "ms", 1e3,
-           part(measures.payload, size=1 << 18, calls=40), NO_TARGET, pinned=True),
-    Figure("payload-1m", "echo of 1 MiB", LOOP, "ms", 1e3,
-           part(measures.payload, size=1 << 20, calls=10), NO_TARGET, pinned=True),
-    Figure("payload-16m", "echo of 16 MiB", LOOP, "ms", 1e3,
-           part(measures.payload, size=1 << 24, calls=2), Target(1.3), "mcp 1.8x, TS dies", pinned=True),
-    Figure("memory-16m", "peak memory of that echo", LOOP, "x payload", 1,
-           part(measures.payload_memory, size=1 << 24), Target(8, of="value"), "TS dies"),
-    Figure("blocking-32", "32 blocking 50 ms tools at once", "32 bare threads", "ms", 1e3,
-           part(measures.blocking, count=32), Target(70, of="value"), warm_up=False),
-    Figure("blocking-128", "128 blocking 50 ms tools at once", "128 bare threads", "ms", 1e3,
-           part(measures.blocking, count=128), Target(90, of="value"), "mcp 213 ms, TS 64 ms", warm_up=False),
-    Figure("ping-behind", "ping behind a 300 ms tool", "idle " + LOOP, "ms", 1e3,
-           part(measures.ping_behind, milliseconds=300), Target(2, of="value")),
-    Figure("slow-quick", "quick answer of [slow, quick]", "[quick, quick]", "ms", 1e3,
-           part(measures.mixed, slow_first=True, milliseconds=100), Target(10, of="value")),
-    Figure("quick-slow", "quick answer of [quick, slow]", "[quick, quick]", "ms", 1e3,
-           part(measures.mixed, slow_first=False, milliseconds=100), Target(10, of="value")),
-    Figure("client-sequential", "our client, sequential", "bare client", "calls/s", 1,
-           part(measures.clients, how="sequential", calls=2000), Target(0.85, at_least=True),
-           "mcp 4802/s", pinned=True),
-    Figure("client-in-flight", "our client, 64 in flight", "bare client", "calls/s", 1,
-           part(measures.clients, how="in_flight", calls=5000), Target(0.85, at_least=True), "mcp 6718/s"),
-    Figure("tools-start", "start-up with 1,000 tools", LOOP, "ms", 1e3,
-           lambda setup: measures.cold_start(setup, "--tools", "1000"), Target(150, of="value"),
-           "mcp 1435 ms", pinned=True),
-    Figure("tools-list-cold", "list of 1,000 tools, first", LOOP, "ms", 1e3,
-           part(measures.list_cold, count=1000), NO_TARGET, pinned=True),
-    Figure("tools-list-warm", "list of 1,000 tools, warm", LOOP, "ms", 1e3,
-           part(measures.list_warm, count=1000), Target(10, of="value"), "mcp 61 ms, TS 45 ms", pinned=True),
-    Figure("feature-prompt", "prompts/get, p50", "echo of the " + LOOP, "us", 1e6,
-           part(measures_features.one_request, method="prompts/get", params=REVIEW, member="messages", calls=500),
-           NO_TARGET, pinned=True),
-    Figure("feature-resource", "resources/read, p50", "echo of the " + LOOP, "us", 1e6,
-           part(measures_features.one_request, method="resources/read", params={"uri": "config://app"},
-                member="contents", calls=500), NO_TARGET, pinned=True),
-    Figure("feature-template", "the same by a template", "echo of the " + LOOP, "us", 1e6,
-           part(measures_features.one_request, method="resources/read", params={"uri": "item://77"},
-                member="contents", calls=500), NO_TARGET, pinned=True),
-    Figure("feature-updates", "1,000 subscribed URIs updated", "1,000 echoes in flight", "ms", 1e3,
-           part(measures_features.updates, count=1000), NO_TARGET),
-    Figure("host-open", "host: open ten servers, list tools", "ten bare clients", "ms", 1e3,
-           part(measures_features.host, how="open", count=10), NO_TARGET),
-    Figure("host-calls", "host: 1,000 calls over ten servers", "ten bare clients", "ms", 1e3,
-           part(measures_features.host, how="calls", count=1000), NO_TARGET),
-    Figure("http-json", "HTTP call, JSON answer, p50", HTTP, "us", 1e6,
-           part(measures_http.sequential, calls=2000), Target(0.9), "mcp 5.5x, TS 4.4x", pinned=True),
-    Figure("http-sse", "HTTP call, SSE answer, p50", HTTP, "us", 1e6,
-           lambda setup: measures_http.sequential(setup, 2000, "--sse"), Target(1.5), "mcp 8.2x, TS 4.7x", pinned=True),
-    Figure("http-32", "calls over 32 connections", HTTP, "calls/s", 1,
-           part(measures_http.connections, count=32, calls=10000), Target(2, at_least=True), "mcp 0.16x, TS 0.48x"),
-    Figure("http-16m", "echo of 16 MiB over HTTP", "http.server, " + LOOP, "ms", 1e3,
-           part(measures_http.payload, size=1 << 24, calls=2), Target(1.3), pinned=True),
-    Figure("http-streams-threads", "threads, 1,000 open GET streams", HTTP, "threads", 1,
-           part(measures_http.streams_threads, count=1000), Target(16, of="value"), warm_up=False),
-    Figure("http-streams-memory", "each of 1,000 sessions and streams", HTTP, "KB", 1e-3,
-           part(measures_http.streams_memory, count=1000), Target(12, of="value"), "mcp 94 KB, TS 105 KB",
-           warm_up=False),
-    Figure("http-streams-calls", "HTTP call beside 1,000 streams, p50", "beside none", "us", 1e6,
-           part(measures_http.streams_calls, count=1000, calls=2000), Target(1.05), pinned=True),
-    Figure("http-sessions", "sessions opened, used, deleted", HTTP, "per s", 1,
-           part(measures_http.sessions, count=500), Target(1000, of="value", at_least=True), "mcp 340/s, TS 494/s",
-           pinned=True),
-    Figure("stateless-stdio", "stateless stdio call, p50", SESSION, "us", 1e6,
-           part(measures_stateless.calls, count=2000), Target(1.05), pinned=True),
-    Figure("stateless-http", "stateless HTTP call, p50", SESSION, "us", 1e6,
-           part(measures_stateless.http_calls, count=2000), Target(1.05), pinned=True),
-    Figure("stateless-rounds", "call of three rounds, p50", "one stateless call", "us", 1e6,
-           part(measures_stateless.rounds, count=500), Target(3.5), pinned=True),
-    Figure("listen-memory", "each of 1,000 listening streams", "session and GET stream", "KB", 1e-3,
-           part(measures_stateless.listeners_memory, count=1000), Target(1.0), warm_up=False),
-    Figure("listen-threads", "threads, 1,000 listening streams", "1,000 GET streams", "threads", 1,
-           part(measures_stateless.listeners_threads, count=1000), Target(1.0), warm_up=False),
-    Figure("workers-4", "four workers, tool of 0.5 ms", "one worker", "calls/s", 1,
-           part(measures_http.workers, count=4, window=32, calls=2000), Target(1.4, at_least=True)),
-    Figure("client-http", "our HTTP client, sequential", "http.client loop", "calls/s", 1,
-           part(measures.clients, how="sequential", calls=2000, over="http_"), Target(0.8, at_least=True),
-           "mcp 0.19x", pinned=True),
+    # --- start ---
+    Figure("start", "start until initialize is answered", "ms", fresh(SERVER, greeted), "json loop",
+           fresh(LOOP, greeted), 2.8),
+    Figure("start-tools", "the same with 1,000 tools, listed", "ms", fresh(SERVER.having(*TOOLS), greeted_and_listed),
+           "json loop", fresh(LOOP.having(*TOOLS), greeted_and_listed), 5),
+    Figure("start-uncompiled", "start without compiled files", "ms", started_as("uncompiled"), "with them",
+           fresh(SERVER, greeted), 3, rounds=3),
+    Figure("start-bundle", "start as one file made by bundle", "ms", started_as("bundle"), "from the package",
+           fresh(SERVER, greeted), 3, rounds=3),
+    Figure("start-zip", "start with the package in a zip", "ms", started_as("zip"), "from a folder",
+           fresh(SERVER, greeted), 3, rounds=3),
+    Figure("idle-memory", "memory after the handshake", "MB", fresh(SERVER, held), "json loop", fresh(LOOP, held),
+           19, 14, of="value"),
+    # --- stdio ---
+    Figure("stdio-call", "stdio call", "us", calls(SERVER), "json loop", calls(LOOP), 2.0),
+    Figure("stdio-flight", "stdio calls, 64 in flight", "us", calls(SERVER, window=64, count=6000), "json loop",
+           calls(LOOP, window=64, count=6000), 1.43),
+    Figure("stdio-stateless", "stateless stdio call", "us", calls(SERVER, stateless=True), "in a session",
+           calls(SERVER), 1.15),
+    Figure("stdio-stateless-flight", "the same, 64 in flight", "us",
+           calls(SERVER, window=64, count=6000, stateless=True), "in a session", calls(SERVER, window=64, count=6000),
+           1.15),
+    Figure("ping-flight", "pings, 64 in flight", "us", calls(SERVER, PING, window=64, count=6000), "json loop",
+           calls(LOOP, PING, window=64, count=6000), 2),
+    Figure("schema", "call with checked objects in and out", "us", calls(SERVER, ORDER, count=1000), "echo",
+           calls(SERVER, count=1000), 2),
+    Figure("rounds", "call that asks twice, three rounds", "us", served(SERVER, one_by_one(rounds), 300, True),
+           "stateless call", calls(SERVER, count=900, stateless=True), 4),
+    Figure("task", "call as a task, and its result", "us", served(MANY, one_by_one(task), 300), "call",
+           calls(MANY, count=900), 4),
+    Figure("blocking", "128 tools that sleep, at once", "us", calls(SERVER, SLEEP, window=128, count=256),
+           "json loop with threads", calls(LOOP.having("--threads"), SLEEP, window=128, count=256), 2),
+    Figure("prompt", "prompts/get", "us", calls(SERVER, PROMPT, count=1000), "echo", calls(SERVER, count=1000), 2),
+    Figure("template", "resources/read by a template", "us", calls(SERVER, ITEM, count=1000), "echo",
+           calls(SERVER, count=1000), 2),
+    Figure("updates", "update of a subscribed resource", "us", served(SERVER, updates, UPDATES, beside=subscribed),
+           "echo", calls(SERVER, window=64, count=1000), 2),
+    Figure("payload-1m", "echo of 1 MiB", "ms", calls(SERVER, count=8, size=MIB), "json loop",
+           calls(LOOP, count=8, size=MIB), 1.2),
+    Figure("payload-16m", "echo of 16 MiB", "ms", calls(SERVER, count=1, size=BIG), "json loop",
+           calls(LOOP, count=1, size=BIG), 1.2, rounds=3),
+    Figure("payload-memory", "peak memory of that echo", "x size", fresh(SERVER, peak(BIG)), "json loop",
+           fresh(LOOP, peak(BIG)), 8, of="value", rounds=2),
+    Figure("tools-list", "list of 1,000 tools", "ms", served(SERVER.having(*TOOLS), one_by_one(listed), 5), "json loop",
+           served(LOOP.having(*TOOLS), one_by_one(listed), 5), 1.5),
+    Figure("trace", "what trace -- CMD adds to a call", "us", shimmed(SERVER, 2000), "call", calls(SERVER), 1),
+    # --- HTTP ---
+    Figure("http-call", "HTTP call", "us", calls(WEB), THREADED, calls(CANNED), 1.6, 1.3),
+    Figure("http-call-sockets", "HTTP call", "us", calls(WEB), "blocking sockets", calls(SOCKETS)),
+    Figure("http-32", "HTTP calls over 32 connections", "us", calls(WEB, window=32), THREADED,
+           calls(CANNED, window=32), 1.6, 1.3),
+    Figure("http-32-selectors", "HTTP calls over 32 connections", "us", calls(WEB, window=32), "selectors loop",
+           calls(SELECTORS, window=32)),
+    Figure("http-sse", "HTTP call answered by a stream", "us", calls(WEB.having("--sse")), "by JSON", calls(WEB),
+           1.11),
+    Figure("http-none", 'HTTP call, sessions="none"', "us", calls(WEB.having("--none")), "in a session", calls(WEB),
+           1.15),
+    Figure("http-stateless", "stateless HTTP call", "us", calls(WEB, stateless=True), "in a session", calls(WEB), 1.15),
+    Figure("http-stateless-32", "the same over 32 connections", "us", calls(WEB, window=32, stateless=True),
+           "in a session", calls(WEB, window=32), 1.15),
+    Figure("http-tls", "HTTPS call", "us", calls(WEB.having("--tls")), "HTTP", calls(WEB), 1.3),
+    Figure("http-sessions", "session opened, used, deleted", "us", served(WEB, sessions, 200), THREADED,
+           served(CANNED, sessions, 200), 2),
+    Figure("http-16m", "echo of 16 MiB over HTTP", "ms", calls(WEB, count=1, size=BIG), "http.server, json loop",
+           calls(JSON, count=1, size=BIG), 1.2, rounds=3),
+    Figure("http-streams", "HTTP call beside 1,000 streams", "us", calls(WEB, beside=streaming), "beside none",
+           calls(WEB), 1.1),
+    Figure("http-streams-threads", "threads, 1,000 open streams", "threads", fresh(WEB, threads), THREADED,
+           fresh(CANNED, threads), 16, of="value", rounds=1),
+    Figure("http-streams-memory", "each of 1,000 sessions and streams", "KB", fresh(WEB, each_stream), THREADED,
+           fresh(CANNED, each_stream), 13, 12, of="value", rounds=1),
+    Figure("listen-memory", "each of 1,000 listening streams", "KB", fresh(WEB, each_listener),
+           "session and stream", fresh(WEB, each_stream), 1, rounds=1),
+    # --- clients ---
+    Figure("client-stdio", "our client, stdio", "us", client("stdio", "sequential", 2000), "bare client",
+           client("stdio-floor", "sequential", 2000), 1.6),
+    Figure("client-flight", "the same, 64 in flight", "us", client("stdio", "in-flight", 4000), "bare client",
+           client("stdio-floor", "in-flight", 4000), 1.6),
+    Figure("client-http", "our client, HTTP", "us", client("http", "sequential", 1000), "http.client",
+           client("http-floor", "sequential", 1000), 1.05),
+    Figure("client-http-sockets", "our client, HTTP", "us", client("http", "sequential", 1000), "blocking socket",
+           client("http-sockets", "sequential", 1000)),
+    Figure("client-http-64", "the same in 64 threads", "us", client("http", "threads", 1280), "http.client",
+           client("http-floor", "threads", 1280), 1.0),
+    Figure("host-open", "host: open ten servers, list tools", "ms", client("open", "opened", 10), "ten bare clients",
+           client("open-floor", "opened", 10), 3, rounds=3),
+    Figure("host-calls", "host: calls over ten servers", "us", client("ten", "called", 1000), "ten bare clients",
+           client("ten-floor", "called", 1000), 3),
+    # --- checker ---
     # What a profile of check says (cProfile, processor time with and without rules, and operations of the interpreter,
     # which a busy machine does not change). Reading a line takes 5 to 6 us, a third of it for one object of JSON;
     # keeping a message, its exchange and their state 6 to 14; the rest are rules and observers, each of less than
     # 1.3 us but for shapes by the schema (2 to 6). Over HTTP a call is five events beside its two messages. Rules that
-    # look at the same facts are asked again only when these change (`facts` in mcp_ref/checker/rules.py): of 160 calls
-    # of functions for a message over HTTP 125 are left, of 4,893 operations 4,172; over a pipe of 2026-07-28 105 of
-    # 124, and 3,418 of 3,970. Since then 110 calls and 3,833 operations over HTTP: observers are asked only for their
-    # methods and circumstances, rules about the stage of a session and about the response of a POST share their facts.
-    # Of the command itself the collector of garbage took 3 us a message over HTTP and found nothing: it is called when
-    # there are many objects more. The start takes half a second, 2 us a message. What is left is many small things.
-    Figure("check-pipe", "messages judged, handshake, pipe", "json.loads of the lines", "messages/s", 1,
-           part(measures_checker.judged, wire="stdio", revision="2025-11-25", calls=100_000),
-           Target(25_000, of="value", at_least=True), pinned=True, warm_up=False),
-    Figure("check-pipe-stateless", "the same of 2026-07-28", "json.loads of the lines", "messages/s", 1,
-           part(measures_checker.judged, wire="stdio", revision="2026-07-28", calls=100_000),
-           Target(25_000, of="value", at_least=True), pinned=True, warm_up=False),
-    Figure("check-http", "the same over HTTP, each in a POST", "json.loads of the lines", "messages/s", 1,
-           part(measures_checker.judged, wire="http", revision="2025-11-25", calls=100_000),
-           Target(25_000, of="value", at_least=True), pinned=True, warm_up=False),
-    Figure("check-memory", "memory for 200,000 messages, HTTP", "for 20,000", "MB", 1e-6,
-           part(measures_checker.memory, wire="http", revision="2025-11-25", calls=100_000),
-           Target(128, of="value"), warm_up=False),
-    Figure("examine-stdio", "examine: five revisions, stdio", "one start of the server", "s", 1,
-           part(measures_checker.examined, web=False), Target(20, of="value"), warm_up=False),
-    Figure("examine-http", "the same over HTTP", "one start of the server", "s", 1,
-           part(measures_checker.examined, web=True), Target(30, of="value"), warm_up=False),
-    Figure("idle-memory", "memory after initialize", LOOP, "MB", 1e-6,
-           measures.idle_memory, Target(15, of="value"), "mcp 66 MB"),
+    # look at the same facts are asked again only when these change (`facts` in mcp_ref/checker/rules.py).
+    Figure("check", "check of a message, stateless, pipe", "us", traced("stdio", STATELESS, TALK, True), LINES,
+           traced("stdio", STATELESS, TALK, False), 10, rounds=3),
+    Figure("check-http", "check of a message over HTTP", "us", traced("http", HANDSHAKE, TALK, True), LINES,
+           traced("http", HANDSHAKE, TALK, False), 10, rounds=3),
+    Figure("check-memory", "memory for 200,000 messages, HTTP", "MB", traced("http", HANDSHAKE, 100_000, True, True),
+           "for 20,000", traced("http", HANDSHAKE, 10_000, True, True), 128, of="value", rounds=1),
+    Figure("examine", "examine: five revisions, stdio", "s", examined(web=False), "over HTTP", examined(web=True),
+           20, of="value", rounds=1),
 )
 
-OF_THE_PACKAGE = (
-    "import", "start-uncompiled", "shim-", "check-", "client-", "examine-", "feature-", "host-", "http-", "stateless-",
-    "listen-", "workers-")
-"""Beginnings of the names of the figures that are about our package, not about any server."""
+OF_ANY_SERVER = ("start", "idle-memory", "stdio-call", "stdio-flight", "ping-flight", "blocking", "payload-1m",
+                 "payload-16m", "payload-memory")
+"""The figures that `--server` is judged by: those of a server with the tools `echo(text)` and `sleep(ms)`."""

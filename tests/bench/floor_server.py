@@ -1,20 +1,20 @@
-"""The floor of the server figures: a bare json loop over pipes. No checks, no threads, no classes.
+"""The floor of the stdio figures: a bare json loop over pipes. No checks, no classes, and no imports but these three.
 
-`--tools N` lists N more tools, in the shape that `examples/echo_server.py --tools N` gives them.
+`--tools N` lists N more tools, in the shape that `subject.py --tools N` gives them. With `--threads` each call of a
+tool has a thread of its own.
 """
 import json
 import sys
 import time
-from typing import Any, Callable, Dict
 
 
-def sleep(arguments: Dict[str, Any]) -> str:
-    """Block everybody: there is one thread."""
+def sleep(arguments):  # no annotations in this file: `typing` would make it a third slower to start
+    """Block the thread."""
     time.sleep(arguments["ms"] / 1000)
     return "slept"
 
 
-TOOLS: Dict[str, Callable[[Dict[str, Any]], str]] = {
+TOOLS = {
     "echo": lambda arguments: str(arguments["text"]),
     "add": lambda arguments: str(arguments["a"] + arguments["b"]),
     "sleep": sleep,
@@ -25,8 +25,8 @@ LISTED = [{"name": name, "description": "One of many.", "inputSchema": SCHEMA}
           for name in [*TOOLS, *("tool_%d" % number for number in range(EXTRA))]]
 
 
-def answer(method: str, params: Dict[str, Any]) -> Dict[str, Any]:
-    """Result of one request; `{}` for whatever is not known here, ping among it."""
+def answer(method, params):
+    """Return the result of one request; `{}` for an unknown one and for ping."""
     if method == "tools/call":
         return {"content": [{"type": "text", "text": TOOLS[params["name"]](params["arguments"])}]}
     if method == "initialize":
@@ -35,9 +35,18 @@ def answer(method: str, params: Dict[str, Any]) -> Dict[str, Any]:
     return {"tools": LISTED} if method == "tools/list" else {}
 
 
+def reply(message):
+    """Answer one request."""
+    result = answer(message["method"], message.get("params", {}))
+    sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if "--threads" in sys.argv:
+    from threading import Thread
 for line in sys.stdin.buffer:
     message = json.loads(line)
-    if "id" in message:
-        result = answer(message["method"], message.get("params", {}))
-        sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode() + b"\n")
-        sys.stdout.buffer.flush()
+    if "--threads" in sys.argv and message["method"] == "tools/call":
+        Thread(target=reply, args=(message,)).start()
+    elif "id" in message:
+        reply(message)

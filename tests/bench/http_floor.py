@@ -1,24 +1,31 @@
-"""The floor of the HTTP figures: `http.server`, a thread for each connection, no checks.
+"""The floors of the HTTP figures.
 
-    python3 tests/bench/http_floor.py [--canned]
+    python3 tests/bench/http_floor.py json|canned|sockets|selectors
 
-With `--canned` every POST gets the same answer, and what it says is not looked at: the least that an answer over
-`http.server` costs. Without, it is a json loop that knows `initialize` and the tool `echo`. A GET gets a stream on
-which nothing ever comes. The first line of output is the URL; end of file on standard input ends it.
+`json` and `canned` are `http.server` with a thread for each connection: a json loop that knows `initialize` and the
+tool `echo`, or the same answer to every POST, unread; a GET gets a stream on which nothing is ever sent. `sockets` (a
+blocking thread for each connection) and `selectors` (one thread for all) give that answer without `http.server`: they
+look for the end of the request, and for nothing else. The first line of output is the URL; end of file on standard
+input ends it.
 
-It is kept from looking worse than it has to: head and body leave in one write, and no small packet waits for another.
+No floor is kept from being fast: head and body leave in one write, and no small packet waits for another.
 """
 import json
+import selectors
+import socket
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Dict
 
-from peer import CANNED
+from http_wire import end_of
+from peer import CANNED, CHUNK
+
+REPLY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(CANNED), CANNED)
 
 
 def answer(message: Dict[str, Any]) -> Dict[str, Any]:
-    """Result of one request."""
+    """Return the result of one request."""
     params = message.get("params", {})
     if message["method"] == "tools/call":
         return {"content": [{"type": "text", "text": params["arguments"]["text"]}]}
@@ -37,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
     canned = False
 
     def do_POST(self) -> None:
-        """A result, or 202 for what asks for none."""
+        """Send a result, or 202 to a notification."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.canned:
             return self._reply(200, CANNED)
@@ -48,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
         self._reply(200, json.dumps(result).encode())
 
     def do_GET(self) -> None:
-        """An open stream: its thread waits until the client goes away."""
+        """Open a stream, whose thread waits until the client closes it."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
@@ -68,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class Floor(ThreadingHTTPServer):
@@ -78,14 +85,66 @@ class Floor(ThreadingHTTPServer):
     request_queue_size = 1024
 
 
-def main() -> None:
+def sockets(listener: socket.socket) -> None:
+    """Answer each connection in a blocking thread."""
+    def connection(sock: socket.socket) -> None:
+        data = b""
+        while True:
+            more = sock.recv(CHUNK)
+            if not more:
+                return
+            data += more
+            if end_of(data) == len(data):
+                sock.sendall(REPLY)
+                data = b""
+
+    while True:
+        threading.Thread(target=connection, args=(accepted(listener),), daemon=True).start()
+
+
+def in_one_thread(listener: socket.socket) -> None:
+    """Answer all connections in this thread."""
+    selector = selectors.DefaultSelector()
+    selector.register(listener, selectors.EVENT_READ, None)
+    while True:
+        for key, _ in selector.select():
+            if key.data is None:
+                selector.register(accepted(listener), selectors.EVENT_READ, bytearray())
+                continue
+            sock, data = key.fileobj, key.data
+            more = sock.recv(CHUNK)
+            data += more
+            if not more:
+                selector.unregister(sock)
+                sock.close()
+            elif end_of(bytes(data)) == len(data):
+                sock.send(REPLY)
+                data.clear()
+
+
+def accepted(listener: socket.socket) -> socket.socket:
+    """Return the next connection."""
+    sock = listener.accept()[0]
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def main(kind: str) -> None:
     """Serve until the end of standard input."""
-    Handler.canned = "--canned" in sys.argv[1:]
-    floor = Floor(("127.0.0.1", 0), Handler)
-    threading.Thread(target=floor.serve_forever, daemon=True).start()
-    print("http://127.0.0.1:%d/%s" % (floor.server_address[1], "canned" if Handler.canned else "mcp"), flush=True)
+    Handler.canned = kind != "json"
+    if kind in ("json", "canned"):
+        floor = Floor(("127.0.0.1", 0), Handler)
+        address, serve, arguments = floor.server_address, floor.serve_forever, ()
+    else:
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1024)
+        address, serve = listener.getsockname(), sockets if kind == "sockets" else in_one_thread
+        arguments = (listener,)
+    threading.Thread(target=serve, args=arguments, daemon=True).start()
+    print("http://127.0.0.1:%d/%s" % (address[1], "canned" if Handler.canned else "mcp"), flush=True)
     sys.stdin.read()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -3,14 +3,13 @@ import contextlib
 import json
 import socket
 import time
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence
 from urllib.parse import urlsplit
 
 from http_wire import Answer, Line, Target, parts_of, together
-from peer import (
-    CANNED, ENVELOPE, INITIALIZE, STATELESS, NotHere, Peer, WrongAnswer, check_texts, echo_request, request,
-)
+from peer import CANNED, ENVELOPE, INITIALIZE, STATELESS, Ask, Peer, WrongAnswer, check, request
 
+VERSION = "MCP-Protocol-Version: " + INITIALIZE["protocolVersion"]
 INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
@@ -27,7 +26,7 @@ class HttpPeer(Peer):
         super().__init__(command, environment, core)
         self.url = self.line().decode()
         parts = urlsplit(self.url)
-        self.target = Target(parts.hostname or "", parts.port or 0, parts.path)
+        self.target = Target(parts.hostname or "", parts.port or 0, parts.path, parts.scheme == "https")
         self.canned = parts.path == "/canned"
         self.session: Optional[str] = None
         self.fields: Sequence[str] = ()
@@ -48,27 +47,29 @@ class HttpPeer(Peer):
         """The session that the calls belong to."""
         with self.target.line() as line:
             self.session = self.open(line)
+        self.fields = [] if self.session else [VERSION]
 
     def discover(self) -> None:
         """The calls belong to no session; they carry what there is to know."""
-        self.more, self.fields = ENVELOPE, fields("tools/call", "echo")
+        self.more = ENVELOPE
 
     def post(self, message: bytes, session: Optional[str], fields: Sequence[str] = ()) -> bytes:
         """A whole request with this message."""
         return self.target.request("POST", message, session, fields)
 
-    def used_sessions(self, count: int) -> float:
-        """Seconds that it takes to open, use once and delete so many sessions, one after the other."""
+    def used_sessions(self, ask: Ask, texts: Sequence[str]) -> float:
+        """Seconds to open, use once and delete a session for each text, one after the other."""
         self._written = time.monotonic()
-        replies: Dict[int, bytes] = {}
+        wanted = dict(zip(self.numbers(len(texts)), texts))
+        replies = []
         begin = time.perf_counter()
         with self.target.line() as line:
-            for number in range(1, count + 1):
+            for number, text in wanted.items():
                 session = self.open(line)
-                replies[number] = line.raw(self.post(echo_request(number, "call"), session))
+                replies.append(line.raw(self.post(request(number, ask.method, ask.params(text)), session)))
                 self._expect(line.ask(self.target.request("DELETE", session=session)), 200, 204)
         seconds = time.perf_counter() - begin
-        self._check(list(replies.values()), dict.fromkeys(replies, "call"))
+        self.checked(ask, replies, wanted)
         return seconds
 
     @contextlib.contextmanager
@@ -98,46 +99,26 @@ class HttpPeer(Peer):
             for sock in opened:
                 sock.close()
 
-    # --- calls ---
+    # --- requests ---
 
-    def echoes(self, texts: Sequence[str]) -> List[float]:
-        """As with `Peer`, on one connection."""
-        wanted, requests = self._calls(texts)
-        seconds: List[float] = []
-        replies: List[bytes] = []
-        clock = time.perf_counter
-        with self.target.line() as line:
-            for data in requests:
-                begin = clock()
-                reply = line.raw(data)
-                seconds.append(clock() - begin)
-                replies.append(reply)
-        self._check(replies, wanted)
-        return seconds
+    def framed(self, message: bytes, ask: Ask) -> bytes:
+        """Return a request as it is sent."""
+        return self.post(message, self.session, fields(ask.method, ask.name) if self.more else self.fields)
 
-    def echoes_in_flight(self, texts: Sequence[str], window: int) -> float:
-        """As with `Peer`; as many connections as the window is wide."""
-        wanted, requests = self._calls(texts)
+    def exchanged(self, requests: Sequence[bytes], window: int) -> List[bytes]:
+        """Send the requests over `window` connections and return the replies."""
+        self._written = time.monotonic()
         with contextlib.ExitStack() as stack:
             lines = [stack.enter_context(self.target.line()) for _ in range(window)]
-            begin = time.perf_counter()
-            replies = together(lines, requests)
-            seconds = time.perf_counter() - begin
-        self._check(replies, wanted)
-        return seconds
+            return [lines[0].raw(request) for request in requests] if window == 1 else together(lines, requests)
 
-    def _calls(self, texts: Sequence[str]) -> Tuple[Dict[int, str], List[bytes]]:
-        self._written = time.monotonic()
-        wanted = dict(zip(self.numbers(len(texts)), texts))
-        return wanted, [self.post(echo_request(number, text, **self.more), self.session, self.fields)
-                        for number, text in wanted.items()]
-
-    def _check(self, replies: Sequence[bytes], wanted: Dict[int, str]) -> None:
+    def checked(self, ask: Ask, replies: Sequence[bytes], wanted: Dict[int, str]) -> None:
+        """Compare the answers with what was wanted, or with the canned one."""
         answers = [parts_of(reply) for reply in replies]
         for answer in answers:
             self._expect(answer, 200)
         if not self.canned:
-            check_texts([answer.message for answer in answers], wanted)
+            check(ask, [answer.message for answer in answers], wanted)
         elif [answer.body for answer in answers] != [CANNED] * len(wanted):
             raise WrongAnswer("another answer than the canned one, or too few")
 
@@ -145,13 +126,3 @@ class HttpPeer(Peer):
     def _expect(answer: Answer, *status: int) -> None:
         if answer.status not in status:
             raise WrongAnswer("status %d: %r" % (answer.status, answer.body[:300]))
-
-    # --- what it costs ---
-
-    def threads(self) -> int:
-        """Threads of the process."""
-        try:
-            with open("/proc/%d/status" % self.process.pid, encoding="ascii", errors="replace") as status:
-                return next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
-        except (OSError, StopIteration) as error:
-            raise NotHere("no Threads in /proc/<pid>/status") from error

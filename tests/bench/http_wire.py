@@ -81,9 +81,13 @@ def unchunked(body: bytes) -> bytes:
 class Line:
     """A connection to a server that waits for each answer."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, tls: bool = False) -> None:
         self.sock = socket.create_connection((host, port), SECONDS)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            import ssl
+
+            self.sock = ssl._create_unverified_context().wrap_socket(self.sock)
 
     def __enter__(self) -> "Line":
         return self
@@ -121,10 +125,11 @@ class Target(NamedTuple):
     host: str
     port: int
     path: str
+    tls: bool = False
 
     def line(self) -> Line:
         """A new connection."""
-        return Line(self.host, self.port)
+        return Line(self.host, self.port, self.tls)
 
     def request(
         self, method: str, body: bytes = b"", session: Optional[str] = None, fields: Sequence[str] = ()

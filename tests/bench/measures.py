@@ -1,237 +1,104 @@
-"""How each figure is measured.
+"""How figures are measured: each factory here makes a *side* of a figure, the floor or the subject.
 
-A measure opens its two sides, floor and subject, and gives two functions that take one sample each; the caller takes
-samples in turns, so that whatever else the machine does meanwhile falls on both. Times are seconds, memory bytes.
-
-Where the issue leaves room, the stricter reading is taken: the import is timed inside the process (without the start of
-the interpreter, which would flatter it), and the memory of a payload is the peak less what the server held before.
+A side opens what it measures and yields a function that takes one sample. What decides is the processor time of the
+process that is measured, user and system: what else the machine does moves it little. Real time is kept beside it.
 """
 import contextlib
+import json
 import os
+import pathlib
 import shutil
-import statistics
 import subprocess
+import sys
 import tempfile
-import threading
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from shlex import quote
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from http_peer import HttpPeer
 from machine import on_core
-from peer import Peer, WrongAnswer
+from peer import ENVELOPE, Ask, NotHere, Peer, WrongAnswer, tool_request
 
-if TYPE_CHECKING:
-    from http_peer import HttpPeer
-
-WINDOW = 64
-SLICE = 200
-SECONDS = 120
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789 "
+STREAMS, UPDATES = 1000, 500
+ELICITED = {"action": "accept", "content": {"text": "yes"}}
 
 
-@dataclass
-class Setup:
-    """What is compared: commands and interpreter of both sides, and the cores that they get."""
+class Bench(NamedTuple):
+    """The interpreter, the environment and the cores of both sides; perhaps the command of another server."""
 
     python: str
     environment: Dict[str, str]
-    floor_command: List[str]
-    subject_command: List[str]
-    sleeper_command: List[str]
-    client_runner: List[str]
-    host_runner_command: List[str]
-    http_floor_command: List[str]
-    http_subject_command: List[str]
-    shim_command: List[str]
-    client: str
-    import_code: str
     cores: Optional[Tuple[int, int]] = None
     divisor: int = 1
-
-    def _peer(self, command: List[str], arguments: Sequence[str]) -> Peer:
-        return Peer([*command, *arguments], self.environment, self.cores[1] if self.cores else None)
-
-    def floor(self, *arguments: str) -> Peer:
-        """A floor server."""
-        return self._peer(self.floor_command, arguments)
-
-    def subject(self, *arguments: str) -> Peer:
-        """A server of those that are judged."""
-        return self._peer(self.subject_command, arguments)
-
-    def shimmed(self, trace: str) -> Peer:
-        """The same, behind a shim that records into a new file."""
-        shim = [*self.shim_command, "--out", trace, "--"] if self.shim_command else []
-        return self._peer(shim + self.subject_command, ())
-
-    def sleeper(self) -> Peer:
-        """The same, with the tool `sleep`."""
-        return self._peer(self.sleeper_command, ())
-
-    def http_floor(self, canned: bool) -> "HttpPeer":
-        """A floor server over HTTP; see `http_floor.py`."""
-        return self._http(self.http_floor_command, ["--canned"] if canned else [])
-
-    def http_subject(self, *arguments: str) -> "HttpPeer":
-        """The server over HTTP that is judged."""
-        return self._http(self.http_subject_command, arguments)
-
-    def _http(self, command: List[str], arguments: Sequence[str]) -> "HttpPeer":
-        from http_peer import HttpPeer
-
-        return HttpPeer([*command, *arguments], self.environment, self.cores[1] if self.cores else None)
-
-    @contextlib.contextmanager
-    def ready(self, *arguments: str, sleeper: bool = False) -> Iterator[Tuple[Peer, Peer]]:
-        """Floor and subject after the handshake; ended on the way out."""
-        with self.floor(*arguments) as floor, self.sleeper() if sleeper else self.subject(*arguments) as subject:
-            floor.initialize()
-            subject.initialize()
-            yield floor, subject
-
-    def runner(self, client: str) -> Peer:
-        """A process with a client in it; it pins itself."""
-        cores = [str(core) for core in self.cores] if self.cores else []
-        return Peer([*self.client_runner, client, *cores], self.environment)
-
-    def host_runner(self, client: str) -> Peer:
-        """A process with a host in it, or with as many bare clients."""
-        return Peer([*self.host_runner_command, client], self.environment)
+    server: Sequence[str] = ()
 
     def count(self, full: int) -> int:
         """So many calls, or fewer in a quick run."""
-        return max(WINDOW, full // self.divisor)
+        return max(1, full // self.divisor)
+
+    @property
+    def core(self) -> Optional[int]:
+        """The core of what is measured."""
+        return self.cores[1] if self.cores else None
 
 
-Sample = Callable[[], float]
-Pair = Tuple[Sample, Sample]
+class Sample(NamedTuple):
+    """What decides (processor time in seconds, or bytes, or threads), and real time."""
+
+    used: float
+    wall: Optional[float] = None
 
 
-# --- start-up ---------------------------------------------------------------------------------------------------------
-
-def _timed(peer: Callable[[], Peer]) -> float:
-    """Seconds from before the spawn until `initialize` is answered."""
-    begin = time.perf_counter()
-    with peer() as started:
-        started.greet()
-        return time.perf_counter() - begin
+Side = Callable[[Bench], ContextManager[Callable[[], Sample]]]
 
 
-def _timed_process(setup: Setup, *arguments: str) -> float:
-    begin = time.perf_counter()
-    with on_core(setup.cores[1] if setup.cores else None):
-        process = subprocess.Popen([setup.python, *arguments], env=setup.environment, stdin=subprocess.DEVNULL)
-    if process.wait():  # with a timeout it would poll, in steps of up to 50 ms
-        raise WrongAnswer("python %s failed" % " ".join(arguments))
-    return time.perf_counter() - begin
+class Program(NamedTuple):
+    """A file of this folder that serves, and its arguments."""
+
+    file: str
+    arguments: Tuple[str, ...] = ()
+    web: bool = False
+    judged: bool = False
+
+    def start(self, bench: Bench) -> Peer:
+        """Start it. `--server` takes the place of the one that is judged."""
+        command = list(bench.server) if bench.server and self.judged else [bench.python, str(HERE / self.file)]
+        return (HttpPeer if self.web else Peer)([*command, *self.arguments], bench.environment, bench.core)
+
+    def having(self, *arguments: str) -> "Program":
+        """The same with more arguments."""
+        return self._replace(arguments=self.arguments + arguments)
 
 
-@contextlib.contextmanager
-def cold_start(setup: Setup, *arguments: str) -> Iterator[Pair]:
-    """Spawn -> `initialize` answer, on both sides."""
-    yield (lambda: _timed(lambda: setup.floor(*arguments))), (lambda: _timed(lambda: setup.subject(*arguments)))
+LOOP = Program("floor_server.py")
+SERVER = Program("subject.py", judged=True)
+WEB = Program("subject.py", ("--http",), web=True)
+CANNED, JSON, SOCKETS, SELECTORS = (
+    Program("http_floor.py", (kind,), web=True) for kind in ("canned", "json", "sockets", "selectors"))
 
 
-@contextlib.contextmanager
-def cold_start_and_nothing(setup: Setup) -> Iterator[Pair]:
-    """Spawn -> `initialize` answer against the life of an interpreter that does nothing."""
-    yield (lambda: _timed_process(setup, "-c", "pass")), (lambda: _timed(setup.subject))
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+def tool(name: str, arguments: Callable[[str], Dict[str, Any]], answer: Callable[[str], str] = str) -> Ask:
+    """A call whose result is this text."""
+    return Ask("tools/call", lambda text: {"name": name, "arguments": arguments(text)},
+               lambda result, text: not result.get("isError") and result["content"][0]["text"] == answer(text), name)
 
 
-@contextlib.contextmanager
-def start_processor(setup: Setup) -> Iterator[Pair]:
-    """Processor time from the start until `initialize` is answered: what others do on the machine counts for little.
-
-    The subject reads no options, as the loop reads none: `argparse` with all that it loads is a seventh of the start of
-    `examples/echo_server.py`.
-    """
-    yield (lambda: _processor_seconds(setup.floor)), (lambda: _processor_seconds(setup.sleeper))
-
-
-@contextlib.contextmanager
-def start_uncompiled(setup: Setup) -> Iterator[Pair]:
-    """The same from a copy of the package without compiled files, where none may be written; the floor is with them."""
-    with tempfile.TemporaryDirectory() as folder:
-        package = os.path.join(setup.environment["PYTHONPATH"], "mcp_ref")
-        shutil.copytree(package, os.path.join(folder, "mcp_ref"), ignore=shutil.ignore_patterns("__pycache__"))
-        environment = dict(setup.environment, PYTHONPATH=folder, PYTHONDONTWRITEBYTECODE="1")
-        bare = replace(setup, environment=environment)
-        yield (lambda: _processor_seconds(setup.sleeper)), (lambda: _processor_seconds(bare.sleeper))
-
-
-def _processor_seconds(peer: Callable[[], Peer]) -> float:
-    with peer() as started:
-        started.greet()
-        return started.processor_seconds()
-
-
-IMPORT = "import time; begin = time.perf_counter(); %s; print(time.perf_counter() - begin)"
-STDLIB_IMPORTS = "import json, threading, dataclasses, inspect"
-OUR_IMPORT = "import mcp_ref; mcp_ref.Server"
-
-
-def _import_seconds(setup: Setup, code: str) -> float:
-    with on_core(setup.cores[1] if setup.cores else None):
-        done = subprocess.run([setup.python, "-c", IMPORT % code], env=setup.environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS)
-    if done.returncode:
-        raise WrongAnswer("%s failed:\n%s" % (code, done.stderr[-1500:].decode("utf-8", "replace")))
-    return float(done.stdout)
-
-
-@contextlib.contextmanager
-def imports(setup: Setup) -> Iterator[Pair]:
-    """Seconds inside a fresh process that the import takes."""
-    yield (lambda: _import_seconds(setup, STDLIB_IMPORTS)), (lambda: _import_seconds(setup, setup.import_code))
-
-
-# --- calls ------------------------------------------------------------------------------------------------------------
-
-@contextlib.contextmanager
-def sequential(setup: Setup, calls: int) -> Iterator[Pair]:
-    """Median seconds of small calls, one after the other."""
-    texts = ["call %d" % number for number in range(setup.count(calls))]
-    with setup.ready() as (floor, subject):
-        yield (lambda: statistics.median(floor.echoes(texts))), (lambda: statistics.median(subject.echoes(texts)))
-
-
-@contextlib.contextmanager
-def shimmed(setup: Setup, calls: int) -> Iterator[Pair]:
-    """Median seconds of small calls, one after the other, without and with a shim that records them.
-
-    A few of each in turns: what else the machine does makes either a third slower from one second to the next. The shim
-    adds two wake-ups, 17 us to a call of 65; a shim in C that records nothing adds 14.
-    """
-    texts = ["call %d" % number for number in range(setup.count(calls))]
-    with tempfile.TemporaryDirectory() as folder, setup.subject() as direct, \
-            setup.shimmed(os.path.join(folder, "trace.jsonl")) as behind:
-        direct.initialize()
-        behind.initialize()
-        measured: Tuple[List[float], List[float]] = [], []
-
-        def sample(side: int) -> float:
-            if not measured[side]:  # both are measured at once, and asked for one after the other
-                taken: Tuple[List[float], List[float]] = [], []
-                for start in range(0, len(texts), SLICE):
-                    for seconds, peer in zip(taken, (direct, behind)):
-                        seconds += peer.echoes(texts[start:start + SLICE])
-                for kept, seconds in zip(measured, taken):
-                    kept.append(statistics.median(seconds))
-            return measured[side].pop()
-
-        yield (lambda: sample(0)), (lambda: sample(1))
-
-
-@contextlib.contextmanager
-def in_flight(setup: Setup, calls: int) -> Iterator[Pair]:
-    """Calls per second with 64 outstanding."""
-    texts = ["call %d" % number for number in range(setup.count(calls))]
-    with setup.ready() as (floor, subject):
-
-        def sample(peer: Peer) -> float:
-            return len(texts) / peer.echoes_in_flight(texts, WINDOW)
-
-        yield (lambda: sample(floor)), (lambda: sample(subject))
+ECHO = tool("echo", lambda text: {"text": text})
+SLEEP = tool("sleep", lambda text: {"ms": 50}, lambda text: "slept")
+ORDER = Ask(
+    "tools/call", lambda text: {"name": "order", "arguments": {
+        "items": [{"number": number, "count": 2} for number in range(5)], "name": text, "paid": True}},
+    lambda result, text: result["structuredContent"] == {"count": 10}, "order")
+PING = Ask("ping", lambda text: {}, lambda result, text: result == {})
+PROMPT = Ask("prompts/get", lambda text: {"name": "review", "arguments": {"code": text}},
+             lambda result, text: result["messages"][0]["content"]["text"].endswith(text), "review")
+ITEM = Ask("resources/read", lambda text: {"uri": "item://77"},
+           lambda result, text: result["contents"][0]["text"] == "item 77", "item://77")
 
 
 def letters(size: int) -> str:
@@ -239,132 +106,305 @@ def letters(size: int) -> str:
     return (ALPHABET * (size // len(ALPHABET) + 1))[:size]
 
 
-@contextlib.contextmanager
-def payload(setup: Setup, size: int, calls: int) -> Iterator[Pair]:
-    """Median seconds to send a text and get it back."""
-    texts = [letters(size)] * max(1, calls // setup.divisor)
-    with setup.ready() as (floor, subject):
-        yield (lambda: statistics.median(floor.echoes(texts))), (lambda: statistics.median(subject.echoes(texts)))
+# --- a server that runs -----------------------------------------------------------------------------------------------
+
+def served(program: Program, work: Callable[[Any, int], float], count: int, stateless: bool = False,
+           beside: Optional[Callable[[Any, Bench], ContextManager[Any]]] = None) -> Side:
+    """What each of `count` pieces of work costs a running server; `work` returns their real seconds.
+
+    `beside` is open while the samples are taken, and not measured.
+    """
+    @contextlib.contextmanager
+    def side(bench: Bench) -> Iterator[Callable[[], Sample]]:
+        number = bench.count(count)
+        with program.start(bench) as peer:
+            peer.discover() if stateless else peer.initialize()
+
+            def sample() -> Sample:
+                before = peer.processor_seconds()
+                wall = work(peer, number)
+                return Sample((peer.processor_seconds() - before) / number, wall / number)
+
+            with beside(peer, bench) if beside else contextlib.nullcontext():
+                yield sample
+
+    return side
 
 
-# --- calls that block -------------------------------------------------------------------------------------------------
+def calls(program: Program, ask: Ask = ECHO, window: int = 1, count: int = 2000, stateless: bool = False,
+          size: int = 0, beside: Optional[Callable[[Any, Bench], ContextManager[Any]]] = None) -> Side:
+    """What a request costs a running server, `window` of them in flight; `size` is that of the text."""
+    def work(peer: Peer, number: int) -> float:
+        return peer.asked(ask, [letters(size) if size else "call %d" % each for each in range(number)], window)
 
-def _sleeping_threads(count: int, seconds: float) -> float:
-    begin = time.perf_counter()
-    threads = [threading.Thread(target=time.sleep, args=(seconds,)) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return time.perf_counter() - begin
+    return served(program, work, count, stateless, beside)
 
 
-@contextlib.contextmanager
-def blocking(setup: Setup, count: int) -> Iterator[Pair]:
-    """Seconds until the last of many 50 ms tools, called in one write, has answered."""
-    calls = [("sleep", {"ms": 50}, "slept")] * count
-    with setup.sleeper() as subject:
-        subject.initialize()
-        yield (lambda: _sleeping_threads(count, 0.05)), (lambda: max(subject.burst(calls)))
+def one_by_one(once: Callable[[Peer], Any]) -> Callable[[Peer, int], float]:
+    """Work that is done so many times; the seconds are those of all."""
+    def work(peer: Peer, number: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(number):
+            once(peer)
+        return time.perf_counter() - begin
+
+    return work
 
 
-@contextlib.contextmanager
-def ping_behind(setup: Setup, milliseconds: int) -> Iterator[Pair]:
-    """Seconds that a ping takes while a tool blocks; the floor's answers with nothing beside it."""
-    with setup.ready(sleeper=True) as (floor, subject):
-        yield floor.ping, (lambda: subject.ping_behind("sleep", {"ms": milliseconds}, "slept"))
+def rounds(peer: Peer) -> None:
+    """A call that asks twice before it answers."""
+    more: Dict[str, Any] = {}
+    for left in (2, 1, 0):
+        result = peer.ask("tools/call", {"name": "ask_twice", "arguments": {}, **more, **ENVELOPE})
+        asked = result.get("inputRequests", {})
+        if bool(asked) != bool(left):
+            raise WrongAnswer("ask_twice has asked another number of times than twice: %r" % result)
+        more = {"inputResponses": dict.fromkeys(asked, ELICITED), "requestState": result.get("requestState")}
+    if result["content"][0]["text"] != "yes yes":
+        raise WrongAnswer("ask_twice was answered %r" % result)
 
 
-@contextlib.contextmanager
-def mixed(setup: Setup, slow_first: bool, milliseconds: int) -> Iterator[Pair]:
-    """Seconds until the quick one of two calls in one write has its answer; the floor's are both quick."""
-    quick: Tuple[str, Dict[str, Any], str] = ("echo", {"text": "quick"}, "quick")
-    slow: Tuple[str, Dict[str, Any], str] = ("sleep", {"ms": milliseconds}, "slept")
-    at = 1 if slow_first else 0
-    with setup.ready(sleeper=True) as (floor, subject):
-        calls = [slow, quick] if slow_first else [quick, slow]
-        yield (lambda: floor.burst([quick, quick])[at]), (lambda: subject.burst(calls)[at])
+def task(peer: Peer) -> None:
+    """A call as a task: it is begun, and its result is fetched."""
+    begun = peer.ask("tools/call", {"name": "quick", "arguments": {"text": "x"}, "task": {}})
+    result = peer.ask("tasks/result", {"taskId": begun["task"]["taskId"]})
+    if result["content"][0]["text"] != "x":
+        raise WrongAnswer("the task's result is %r" % result)
 
 
-# --- memory -----------------------------------------------------------------------------------------------------------
-
-def _idle(peer: Callable[[], Peer]) -> float:
-    with peer() as started:
-        started.initialize()
-        return started.memory("VmRSS")
-
-
-@contextlib.contextmanager
-def idle_memory(setup: Setup) -> Iterator[Pair]:
-    """Bytes in use after the handshake."""
-    yield (lambda: _idle(setup.floor)), (lambda: _idle(setup.subject))
-
-
-def _peak(peer: Callable[[], Peer], text: str) -> float:
-    with peer() as started:
-        started.initialize()
-        before = started.memory("VmRSS")
-        started.echoes([text, text])
-        return (started.memory("VmHWM") - before) / len(text)
-
-
-@contextlib.contextmanager
-def payload_memory(setup: Setup, size: int) -> Iterator[Pair]:
-    """Peak of a fresh server that echoes a text twice, less what it held idle, in sizes of the text."""
-    text = letters(size)
-    yield (lambda: _peak(setup.floor, text)), (lambda: _peak(setup.subject, text))
-
-
-# --- many tools -------------------------------------------------------------------------------------------------------
-
-def _list_all(peer: Peer, count: int) -> float:
-    """Seconds until all pages of `tools/list` are here."""
+def listed(peer: Peer) -> None:
+    """All pages of a list of more than a thousand tools."""
     names: List[str] = []
     params: Dict[str, Any] = {}
-    begin = time.perf_counter()
     while True:
         page = peer.ask("tools/list", params)
         names += [tool["name"] for tool in page["tools"]]
         if "nextCursor" not in page:
             break
         params = {"cursor": page["nextCursor"]}
+    if not len(names) == len(set(names)) > 1000:
+        raise WrongAnswer("%d tools listed, %d names, wanted more than 1,000" % (len(names), len(set(names))))
+
+
+def sessions(peer: HttpPeer, number: int) -> float:
+    """Sessions that are opened, used once and deleted."""
+    return peer.used_sessions(ECHO, ["call"] * number)
+
+
+@contextlib.contextmanager
+def subscribed(peer: Peer, bench: Bench) -> Iterator[None]:
+    """Subscriptions to what `updates` changes."""
+    for each in range(bench.count(UPDATES)):
+        peer.ask("resources/subscribe", {"uri": "item://%d" % each})
+    yield
+
+
+def streaming(peer: HttpPeer, bench: Bench) -> ContextManager[None]:
+    """Many sessions with an open stream each."""
+    return peer.streams(bench.count(STREAMS))
+
+
+def updates(peer: Peer, number: int) -> float:
+    """So many subscribed resources that change."""
+    call, = peer.numbers(1)
+    begin = time.perf_counter()
+    peer.write(tool_request(call, "touch", {"count": number}))
+    messages = [json.loads(peer.line()) for _ in range(number + 1)]
     seconds = time.perf_counter() - begin
-    if not len(names) == len(set(names)) >= count:
-        raise WrongAnswer("%d tools listed, %d names, wanted %d" % (len(names), len(set(names)), count))
+    told = {message["params"]["uri"] for message in messages if "id" not in message}
+    if told != {"item://%d" % each for each in range(number)}:
+        raise WrongAnswer("%d of %d updates came" % (len(told), number))
     return seconds
 
 
-def _first_list(peer: Callable[[], Peer], count: int) -> float:
-    with peer() as started:
-        started.initialize()
-        return _list_all(started, count)
+# --- a server that is started for each sample -------------------------------------------------------------------------
+
+def fresh(program: Program, measured: Callable[[Bench, Any], float]) -> Side:
+    """Something about a server that has just been started."""
+    @contextlib.contextmanager
+    def side(bench: Bench) -> Iterator[Callable[[], Sample]]:
+        def sample() -> Sample:
+            begin = time.perf_counter()
+            with program.start(bench) as peer:
+                return Sample(measured(bench, peer), time.perf_counter() - begin)
+
+        yield sample
+
+    return side
 
 
-@contextlib.contextmanager
-def list_cold(setup: Setup, count: int) -> Iterator[Pair]:
-    """Seconds of a fresh server's first whole list."""
-    tools = ("--tools", str(count))
-    yield (lambda: _first_list(lambda: setup.floor(*tools), count)), \
-          (lambda: _first_list(lambda: setup.subject(*tools), count))
+def greeted(bench: Bench, peer: Peer) -> float:
+    """Processor time until `initialize` is answered."""
+    peer.greet()
+    return peer.processor_seconds()
 
 
-@contextlib.contextmanager
-def list_warm(setup: Setup, count: int) -> Iterator[Pair]:
-    """Seconds of a later whole list."""
-    with setup.ready("--tools", str(count)) as (floor, subject):
-        yield (lambda: _list_all(floor, count)), (lambda: _list_all(subject, count))
+def greeted_and_listed(bench: Bench, peer: Peer) -> float:
+    """Processor time until `initialize` and the list of tools are answered."""
+    peer.greet()
+    listed(peer)
+    return peer.processor_seconds()
 
 
-# --- clients ----------------------------------------------------------------------------------------------------------
+def held(bench: Bench, peer: Peer) -> float:
+    """Bytes held after the handshake."""
+    peer.initialize()
+    return peer.status("VmRSS")
 
-@contextlib.contextmanager
-def clients(setup: Setup, how: str, calls: int, over: str = "") -> Iterator[Pair]:
-    """Calls per second of a client against the floor server; `over` is "http_" for those over HTTP."""
-    count = setup.count(calls)
-    with setup.runner(over + "floor") as floor, setup.runner(over + setup.client) as subject:
 
-        def sample(peer: Peer) -> float:
-            peer.write(b"%s %d\n" % (how.encode(), count))
-            return count / float(peer.line())
+def peak(size: int) -> Callable[[Bench, Peer], float]:
+    """Peak of a server that echoes a text twice, less what it held before, in sizes of the text."""
+    def measured(bench: Bench, peer: Peer) -> float:
+        peer.initialize()
+        before = peer.status("VmRSS")
+        peer.asked(ECHO, [letters(size)] * 2)
+        return (peer.status("VmHWM") - before) / size
 
-        yield (lambda: sample(floor)), (lambda: sample(subject))
+    return measured
+
+
+def each_stream(bench: Bench, peer: HttpPeer) -> float:
+    """Bytes that each session with its stream holds."""
+    peer.initialize()
+    return _each(bench, peer, peer.streams)
+
+
+def each_listener(bench: Bench, peer: HttpPeer) -> float:
+    """Bytes that each listening stream holds, without a session."""
+    peer.discover()
+    return _each(bench, peer, peer.listeners)
+
+
+def _each(bench: Bench, peer: HttpPeer, opened: Callable[[int], ContextManager[None]]) -> float:
+    number = bench.count(STREAMS)
+    peer.asked(ECHO, ["call"] * 200)
+    with opened(20):
+        before = peer.status("VmRSS")
+        with opened(number):
+            return (peer.status("VmRSS") - before) / number
+
+
+def threads(bench: Bench, peer: HttpPeer) -> float:
+    """Threads of a server of which many sessions have a stream open each, and one calls."""
+    peer.initialize()
+    with streaming(peer, bench):
+        peer.asked(ECHO, ["call"] * 20)
+        return peer.status("Threads")
+
+
+def started_as(kind: str) -> Side:
+    """Processor time of the start of the server in another shape: a bundle, or the package as a zip, or uncompiled."""
+    @contextlib.contextmanager
+    def side(bench: Bench) -> Iterator[Callable[[], Sample]]:
+        with tempfile.TemporaryDirectory() as folder:
+            file, path = str(HERE / SERVER.file), os.path.join(folder, kind)
+            environment = dict(bench.environment, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1")
+            if kind == "uncompiled":
+                shutil.copytree(str(ROOT / "mcp_ref"), os.path.join(path, "mcp_ref"),
+                                ignore=shutil.ignore_patterns("__pycache__"))
+            elif kind == "zip":
+                sys.path.insert(0, str(ROOT / "tests" / "tools"))
+                import pyz  # the tool behind `make pyz`
+
+                pathlib.Path(path).write_bytes(pyz.archive())
+            else:
+                output(bench, "-m", "mcp_ref", "bundle", file, "-o", path + ".py")
+                file = path + ".py"
+            with fresh(Program(file), greeted)(bench._replace(environment=environment)) as sample:
+                yield sample
+
+    return side
+
+
+# --- other processes --------------------------------------------------------------------------------------------------
+
+def client(name: str, how: str, count: int) -> Side:
+    """What a call costs a client; see `clients.py`, which measures itself."""
+    @contextlib.contextmanager
+    def side(bench: Bench) -> Iterator[Callable[[], Sample]]:
+        number = bench.count(count)
+        cores = [str(core) for core in reversed(bench.cores or ())]
+        with Peer([bench.python, str(HERE / "clients.py"), name, *cores], bench.environment) as peer:
+
+            def sample() -> Sample:
+                peer.write(b"%s %d\n" % (how.encode(), number))
+                used, wall = map(float, peer.line().split())
+                return Sample(used / number, wall / number)
+
+            yield sample
+
+    return side
+
+
+def output(bench: Bench, *arguments: str) -> str:
+    """Run the interpreter to its end; return its output."""
+    done = subprocess.run([bench.python, *arguments], env=bench.environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    if done.returncode:
+        raise WrongAnswer("python %s failed:\n%s" % (" ".join(arguments), done.stderr[-1500:]))
+    return done.stdout
+
+
+def command(bench: Bench, *arguments: str) -> Tuple[Sample, float]:
+    """Run the command line to its end, which has to be a good one; its times, and the bytes that it had at most."""
+    if not hasattr(os, "wait4"):
+        raise NotHere("os.wait4, which tells what a process has used")
+    begin = time.perf_counter()
+    with on_core(bench.core):
+        running = subprocess.Popen([bench.python, "-m", "mcp_ref", *arguments], env=bench.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    _, running.returncode, used = os.wait4(running.pid, 0)
+    if running.returncode:
+        raise WrongAnswer("%s found something, or failed: wait status %d" % (arguments[0], running.returncode))
+    return Sample(used.ru_utime + used.ru_stime, time.perf_counter() - begin), used.ru_maxrss * 1024.0
+
+
+def shimmed(program: Program, count: int) -> Side:
+    """What a call costs the process of `trace -- CMD`, the server's own cost not counted."""
+    @contextlib.contextmanager
+    def side(bench: Bench) -> Iterator[Callable[[], Sample]]:
+        with tempfile.TemporaryDirectory() as folder:
+            shim = [bench.python, "-m", "mcp_ref", "trace", "--out", os.path.join(folder, "trace.jsonl"), "--"]
+            behind = bench._replace(server=[*shim, bench.python, str(HERE / program.file)])
+            with calls(program, count=count)(behind) as sample:
+                yield sample
+
+    return side
+
+
+def traced(wire: str, revision: str, exchanges: int, judge: bool, memory: bool = False) -> Side:
+    """What a message of a trace costs `json.loads`, or `check`; or the bytes that `check` has at most."""
+    @contextlib.contextmanager
+    def side(bench: Bench) -> Iterator[Callable[[], Sample]]:
+        runner = str(HERE / "check_runner.py")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.jsonl")
+            messages = int(output(bench, runner, "make", wire, revision, str(bench.count(exchanges)), path))
+
+            def sample() -> Sample:
+                if not judge:
+                    return Sample(float(output(bench, runner, "read", path)) / messages)
+                times, most = command(bench, "check", path)
+                return Sample(most if memory else times.used / messages, times.wall / messages)
+
+            yield sample
+
+    return side
+
+
+def examined(web: bool) -> Side:
+    """Seconds of `examine` of a server in all revisions, with those of the servers that it starts.
+
+    It hands no PYTHONPATH to these, so that over stdio it has to be one that runs from a checkout.
+    """
+    example = str(ROOT / "examples" / "echo_server.py")
+
+    @contextlib.contextmanager
+    def side(bench: Bench) -> Iterator[Callable[[], Sample]]:
+        if web:
+            with WEB.start(bench) as peer:
+                yield lambda: command(bench, "examine", peer.url)[0]
+        else:
+            yield lambda: command(bench, "examine", "%s %s" % (quote(bench.python), quote(example)))[0]
+
+    return side

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from types import TracebackType
-from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar
 
 from machine import on_core
 
@@ -32,6 +32,15 @@ ENVELOPE = {"_meta": {
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 
 _Peer = TypeVar("_Peer", bound="Peer")
+
+
+class Ask(NamedTuple):
+    """A kind of request: params for a text, and whether a result is the one that belongs to this text."""
+
+    method: str
+    params: Callable[[str], Dict[str, Any]]
+    right: Callable[[Dict[str, Any], str], bool]
+    name: str = ""
 
 
 class WrongAnswer(Exception):
@@ -66,17 +75,16 @@ def result_of(line: bytes) -> Tuple[int, Dict[str, Any]]:
     return message["id"], message["result"]
 
 
-def check_texts(lines: Sequence[bytes], wanted: Dict[int, str]) -> None:
-    """Every wanted id is answered exactly once, with its text. WrongAnswer otherwise."""
+def check(ask: Ask, lines: Sequence[bytes], wanted: Dict[int, str]) -> None:
+    """Every wanted id is answered exactly once, with the result of its text. WrongAnswer otherwise."""
     missing = dict(wanted)
     for line in lines:
         number, result = result_of(line)
         text = missing.pop(number, None)
-        content = result.get("content") or [{}]
-        if text is None or result.get("isError") or content[0].get("text") != text:
-            raise WrongAnswer("call %r: unasked, answered twice, or not its text: %r" % (number, line[:300]))
+        if text is None or not ask.right(result, text):
+            raise WrongAnswer("request %r: unasked, answered twice, or another result: %r" % (number, line[:300]))
     if missing:
-        raise WrongAnswer("calls without an answer: %s" % sorted(missing)[:10])
+        raise WrongAnswer("requests without an answer: %s" % sorted(missing)[:10])
 
 
 class Peer:
@@ -204,60 +212,29 @@ class Peer:
         """Shake hands; then ping, so that whatever a server says after the handshake has been said."""
         self.greet()
         self.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
-        self.ping()
+        self.ask("ping", {})
 
-    def ping(self) -> float:
-        """Seconds that a ping takes."""
+    def asked(self, ask: Ask, texts: Sequence[str], window: int = 1) -> float:
+        """Send one request for each text, `window` of them in flight; return the seconds that all took."""
+        wanted = dict(zip(self.numbers(len(texts)), texts))
+        requests = [self.framed(request(number, ask.method, {**ask.params(text), **self.more}), ask)
+                    for number, text in wanted.items()]
         begin = time.perf_counter()
-        if self.ask("ping", {}):
-            raise WrongAnswer("ping was answered with more than {}")
-        return time.perf_counter() - begin
-
-    def ping_behind(self, name: str, arguments: Dict[str, Any], text: str) -> float:
-        """Seconds that a ping takes which is sent 20 ms after a tool was called, whichever is answered first."""
-        call, ping = self.numbers(2)
-        self.write(tool_request(call, name, arguments))
-        time.sleep(0.02)  # the tool runs now
-        begin = time.perf_counter()
-        self.write(request(ping, "ping", {}))
-        lines = [self.line()]
+        replies = self.exchanged(requests, window)
         seconds = time.perf_counter() - begin
-        lines.append(self.line())
-        if result_of(lines[0])[0] != ping:
-            lines.reverse()
-            seconds = time.perf_counter() - begin
-        if result_of(lines[0]) != (ping, {}):
-            raise WrongAnswer("ping was answered with %r" % lines[0][:300])
-        check_texts(lines[1:], {call: text})
+        self.checked(ask, replies, wanted)
         return seconds
 
-    def echoes(self, texts: Sequence[str]) -> List[float]:
-        """Call `echo` with one text after the other and return the seconds that each took."""
-        wanted = dict(zip(self.numbers(len(texts)), texts))
-        requests = [echo_request(number, text, **self.more) for number, text in wanted.items()]
-        seconds: List[float] = []
-        answers: List[bytes] = []
-        clock = time.perf_counter
-        for data in requests:
-            begin = clock()
-            self.write(data)
-            parts = [self._read()]
-            while parts[-1][-1] != 10:
-                parts.append(self._read())
-            seconds.append(clock() - begin)
-            answers += parts
-        check_texts(b"".join(answers).splitlines(), wanted)
-        return seconds
+    def framed(self, message: bytes, ask: Ask) -> bytes:
+        """Return a request as it is sent."""
+        return message
 
-    def echoes_in_flight(self, texts: Sequence[str], window: int) -> float:
-        """Call `echo`, `window` calls outstanding at any time until the texts run out; return the seconds it took.
+    def exchanged(self, requests: Sequence[bytes], window: int) -> List[bytes]:
+        """Send the requests and return what came back.
 
-        One thread: whatever number of answers a read brings, so many requests go out in one write.
+        One thread: however many answers a read brings, as many requests go out in one write.
         """
-        wanted = dict(zip(self.numbers(len(texts)), texts))
-        requests = [echo_request(number, text, **self.more) for number, text in wanted.items()]
         chunks: List[bytes] = []
-        begin = time.perf_counter()
         self.write(b"".join(requests[:window]))
         sent, answered = window, 0
         while answered < len(requests):
@@ -267,46 +244,11 @@ class Peer:
             if ready and sent < len(requests):
                 self.write(b"".join(requests[sent:sent + ready]))
                 sent += ready
-        seconds = time.perf_counter() - begin
-        check_texts(b"".join(chunks).splitlines(), wanted)
-        return seconds
+        return chunks
 
-    def rounds(self, name: str, answer: Dict[str, Any], wanted: str, count: int) -> float:
-        """Seconds of a call that is asked back until it has had so many rounds; each question gets this answer.
-
-        What stands between an answer and the next request is not counted.
-        """
-        more, seconds = self.more, 0.0
-        for number in self.numbers(count):
-            data = tool_request(number, name, {}, **more)
-            begin = time.perf_counter()
-            self.write(data)
-            line = self.line()
-            seconds += time.perf_counter() - begin
-            result = result_of(line)[1]
-            asked = result.get("inputRequests", {})
-            more = {**self.more, "inputResponses": dict.fromkeys(asked, answer)}
-            more["requestState"] = result.get("requestState")
-        if asked:
-            raise WrongAnswer("%s has asked more often than %d times" % (name, count - 1))
-        check_texts([line], {number: wanted})
-        return seconds
-
-    def burst(self, calls: Sequence[Tuple[str, Dict[str, Any], str]]) -> List[float]:
-        """Write all calls (tool, arguments, wanted text) at once; return the seconds until each had its answer."""
-        numbers = self.numbers(len(calls))
-        wanted = {number: text for number, (_, _, text) in zip(numbers, calls)}
-        data = b"".join(tool_request(number, name, arguments)
-                        for number, (name, arguments, _) in zip(numbers, calls))
-        arrivals = []
-        begin = time.perf_counter()
-        self.write(data)
-        for _ in calls:
-            line = self.line()
-            arrivals.append((time.perf_counter() - begin, line))
-        check_texts([line for _, line in arrivals], wanted)
-        at = {result_of(line)[0]: seconds for seconds, line in arrivals}
-        return [at[number] for number in numbers]
+    def checked(self, ask: Ask, replies: Sequence[bytes], wanted: Dict[int, str]) -> None:
+        """Compare the answers with what was wanted."""
+        check(ask, b"".join(replies).splitlines(), wanted)
 
     def processor_seconds(self) -> float:
         """Processor time of all threads of the process until now."""
@@ -316,10 +258,11 @@ class Peer:
         # in the lower ones that the scheduler's clock is meant.
         return time.clock_gettime((~self.process.pid << 3) | 2)
 
-    def memory(self, row: str) -> int:
-        """Bytes of one row of the process's status: VmRSS is what it holds now, VmHWM the most that it has held."""
+    def status(self, row: str) -> int:
+        """A row of the process's status: VmRSS is what it holds now, VmHWM the most that it has held, in bytes."""
         try:
             with open("/proc/%d/status" % self.process.pid, encoding="ascii", errors="replace") as status:
-                return next(int(line.split()[1]) * 1024 for line in status if line.startswith(row + ":"))
+                found = next(line.split()[1:] for line in status if line.startswith(row + ":"))
         except (OSError, StopIteration) as error:
             raise NotHere("no %s in /proc/<pid>/status" % row) from error
+        return int(found[0]) * (1024 if found[1:] else 1)

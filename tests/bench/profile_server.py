@@ -1,6 +1,6 @@
 """Where a server's time goes: `python3 tests/bench/profile_server.py [OPTION ...] [SERVER ...]`, see `--help`.
 
-Runs the server (subject_server.py unless another is named) in a process of its own under cProfile, in all of its
+Runs the server (subject.py unless another is named) in a process of its own under cProfile, in all of its
 threads, feeds it `echo` calls through its pipes, or over HTTP, as the benchmark does, checks the answers, and prints
 the functions that took most of the time. Functions written in C count as their own rows.
 
@@ -23,6 +23,7 @@ import time
 from typing import Any, Callable, Dict, List
 
 from http_peer import HttpPeer
+from measures import ECHO
 from peer import Peer, WrongAnswer
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -67,8 +68,7 @@ def serve(clock: str, out: str, command: List[str]) -> None:
 def feed(peer: Peer, calls: int, window: int, stateless: bool) -> float:
     """Send the calls and return how many went through per second."""
     peer.discover() if stateless else peer.initialize()
-    texts = ["call %d" % number for number in range(calls)]
-    return calls / (peer.echoes_in_flight(texts, window) if window > 1 else sum(peer.echoes(texts)))
+    return calls / peer.asked(ECHO, ["call %d" % number for number in range(calls)], window)
 
 
 def main() -> None:
@@ -115,7 +115,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--callers", metavar="REGEX", help="print who calls the functions whose name matches, too")
     parser.add_argument("server", nargs=argparse.REMAINDER, help="file of the server and its arguments")
     options = parser.parse_args()
-    options.server = options.server or [str(HERE / ("http_subject.py" if options.http else "subject_server.py"))]
+    options.server = options.server or [str(HERE / "subject.py"), *["--http"] * options.http]
     if sys.version_info >= (3, 12):
         parser.error("needs CPython 3.8 to 3.11: from 3.12 on cProfile mixes threads up")
     return options

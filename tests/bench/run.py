@@ -1,13 +1,15 @@
-"""`make bench`: start-up, calls, payloads, memory and the client, each as a ratio to a floor of the same run.
+"""`make bench`: what start, calls, payloads, memory and clients cost, each as a ratio to a floor of the same run.
 
 It is a benchmark and no test: a missed target is reported and the exit code stays 0. A wrong answer, a server that ends
 or one that hangs makes it 1.
 
-Floor and subject take turns, round by round, because the machine is never quiet; sequential figures pin each side to a
-core of its own. Both sides run in an empty virtual environment of this interpreter, made once below `build/bench`.
+Processor time of the process measured decides; real time stands beside it. Floor and subject take turns, each on the
+same core while this process is on another, and the least of each counts, since what the machine does beside adds to
+either and takes nothing away. If other programs took more than half a core while a row was measured, its verdict is
+"busy"; `--resume` measures again what has no verdict yet. All runs in an empty virtual environment of this interpreter,
+made once below `build/bench`.
 """
 import argparse
-import contextlib
 import json
 import os
 import pathlib
@@ -15,18 +17,25 @@ import shlex
 import shutil
 import subprocess
 import sys
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+import time
+from typing import Any, Dict, List, Optional, Sequence
 
 import curves
-from figures import FIGURES, OF_THE_PACKAGE, Figure
+from figures import FIGURES, OF_ANY_SERVER, SCALES, Figure
 from machine import Foreign, facts, on_core, two_cores
-from measures import OUR_IMPORT, STDLIB_IMPORTS, Setup
+from measures import ROOT, Bench, Sample
 from peer import NotHere, WrongAnswer
-from report import LEGEND, Outcome, ending, table
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-ROUNDS, QUICK_ROUNDS, QUICK_DIVISOR = 7, 2, 10
+QUICK_DIVISOR = 10
+BUSY = 0.5
+KEPT = ROOT / "build" / "bench" / "figures.json"
+COLUMNS = "%-23s %-36s %-23s %8s %8s %-7s %8s %8s %8s %6s %6s  %-8s %8s %6s"
+HEADINGS = ("figure", "what", "floor is", "floor", "subject", "unit", "floor", "subject", "today", "target", "aim",
+            "verdict", "foreign", "took")
+LEGEND = """\
+floor, subject: the least processor time of the rounds (or memory, or threads); then the least real time. today: the
+ratio of the first two, or the value, whichever the target is about. aim: where it is meant to get. foreign: how much of
+a core other programs took meanwhile; above 50% there is no verdict. took: how long the row was measured."""
 
 
 def clean_python() -> str:
@@ -48,66 +57,68 @@ def environment() -> Dict[str, str]:
     return dict(clean, PYTHONPATH=str(ROOT))
 
 
-def setup(options: argparse.Namespace) -> Setup:
-    """What is compared in this run."""
-    python = clean_python()
-    floor = [python, str(HERE / "floor_server.py")]
-    given = floor if options.noise else shlex.split(options.server) if options.server else None
-    return Setup(
-        python=python,
-        environment=environment(),
-        floor_command=floor,
-        subject_command=given or [python, str(ROOT / "examples" / "echo_server.py")],
-        sleeper_command=given or [python, str(HERE / "subject_server.py")],
-        client_runner=[python, str(HERE / "client_runner.py")],
-        host_runner_command=[python, str(HERE / "host_runner.py")],
-        http_floor_command=[python, str(HERE / "http_floor.py")],
-        http_subject_command=[python, str(HERE / ("http_floor.py" if options.noise else "http_subject.py"))],
-        shim_command=[] if options.noise else [python, "-m", "mcp_ref", "trace"],
-        client="floor" if options.noise else "mcp_ref",
-        import_code=STDLIB_IMPORTS if options.noise else OUR_IMPORT,
-        divisor=QUICK_DIVISOR if options.quick else 1)
+def measure(figure: Figure, bench: Bench, rounds: Optional[int], noise: bool) -> Dict[str, Any]:
+    """Take the samples of one figure, the two sides in turns; what is known of it then, as it is written to the file.
+
+    With `noise` the floor is measured against itself.
+    """
+    begin, foreign = time.monotonic(), Foreign()
+    row: Dict[str, Any] = {"name": figure.name, "floor": [], "subject": [], "problem": ""}
+    try:
+        with on_core(bench.cores[0] if bench.cores else None):
+            with figure.floor(bench) as floor, (figure.floor if noise else figure.subject)(bench) as subject:
+                for _ in range(rounds or figure.rounds):
+                    row["floor"].append(floor())
+                    row["subject"].append(subject())
+    except NotHere as error:
+        row.update(problem=str(error), verdict="not here")
+    except (WrongAnswer, ValueError, KeyError, TypeError) as error:  # the latter: an answer of another shape
+        row.update(problem="%s: %s" % (type(error).__name__, error), verdict="WRONG")
+    row.update(foreign=foreign.share(), took=time.monotonic() - begin)
+    if not row["problem"]:
+        used = [min(sample[0] for sample in row[side]) for side in ("floor", "subject")]
+        row["today"] = used[1] / used[0] if figure.of == "ratio" else used[1] * SCALES[figure.unit]
+        row["verdict"] = verdict(figure, row["today"], row["foreign"])
+    return row
+
+
+def verdict(figure: Figure, today: float, foreign: Optional[float]) -> str:
+    """One word; none where there is no target."""
+    if foreign is not None and foreign > BUSY:
+        return "busy"
+    return "" if figure.target is None else "met" if today <= figure.target else "MISSED"
+
+
+def number(value: Optional[float]) -> str:
+    """Three digits that matter, and no more than three."""
+    return "" if value is None else "%.*f" % (0 if value >= 100 else 1 if value >= 10 else 2, value)
+
+
+def shown(figure: Figure, row: Dict[str, Any]) -> str:
+    """The line of a figure."""
+    sides = [[Sample(*sample) for sample in row[side]] for side in ("floor", "subject")]
+    used = [number(min(sample.used for sample in side) * SCALES[figure.unit]) if side else "" for side in sides]
+    real = [number(min(sample.wall for sample in side) * SCALES[figure.unit])
+            if side and side[0].wall is not None and figure.unit in ("us", "ms", "s") else "" for side in sides]
+    sign = "x" if figure.of == "ratio" else ""
+    today, target, aim = (number(value) + sign if value is not None else ""
+                          for value in (row.get("today"), figure.target, figure.aim))
+    foreign = "" if row["foreign"] is None else "%.0f%%" % (100 * row["foreign"])
+    line = COLUMNS % (figure.name, figure.title, figure.floor_is, *used, figure.unit, *real, today, target, aim,
+                      row["verdict"], foreign, "%.1f s" % row["took"])
+    return line.rstrip() + ("\n    %s" % row["problem"] if row["problem"] else "")
 
 
 def chosen(options: argparse.Namespace) -> List[Figure]:
-    """The figures that were asked for; with `--server` those about a server, unless others are named."""
-    if options.only:
-        return [figure for figure in FIGURES if figure.name.startswith(tuple(options.only))]
-    return [figure for figure in FIGURES if not (options.server and figure.name.startswith(OF_THE_PACKAGE))]
-
-
-def measure(figure: Figure, compared: Setup, rounds: int, cores: Optional[Tuple[int, int]]) -> Outcome:
-    """Take the samples of one figure, the two sides in turns and each first in every other round."""
-    outcome, foreign = Outcome(figure), Foreign()
-    compared.cores = cores if figure.pinned else None
-    try:
-        with on_core(compared.cores[0] if compared.cores else None), figure.measure(compared) as pair:
-            for turn in range(-1 if figure.warm_up else 0, rounds):
-                first = turn % 2
-                taken = {side: pair[side]() * figure.scale for side in (first, 1 - first)}
-                if turn >= 0:
-                    outcome.floor.append(taken[0])
-                    outcome.measured.append(taken[1])
-    except NotHere as error:
-        return Outcome(figure, problem=str(error))
-    except (WrongAnswer, ValueError, KeyError, TypeError) as error:  # the latter: an answer of another shape
-        return Outcome(figure, problem="%s: %s" % (type(error).__name__, error), wrong=True)
-    outcome.foreign = foreign.share()
-    return outcome
-
-
-@contextlib.contextmanager
-def progress(figure: Figure, shown: bool) -> Iterator[None]:
-    """Say on a terminal what is being measured."""
-    if shown:
-        print("\r%-60s" % figure.title, end="", file=sys.stderr, flush=True)
-    yield
-    if shown:
-        print("\r%-60s\r" % "", end="", file=sys.stderr, flush=True)
+    """The figures asked for: by name, or all whose names begin so."""
+    exact = {figure.name for figure in FIGURES}.intersection(options.only)
+    beginnings = tuple(text for text in options.only or [""] if text not in exact)
+    return [figure for figure in FIGURES if (figure.name in exact or figure.name.startswith(beginnings))
+            and (not options.server or figure.name in OF_ANY_SERVER)]
 
 
 def names(text: str) -> str:
-    """An argument of `--only`."""
+    """The beginning of a figure's name, or of a curve's."""
     if not any(name.startswith(text) for name in [figure.name for figure in FIGURES] + list(curves.CURVES)):
         raise argparse.ArgumentTypeError("no figure's name begins with %r; see --help" % text)
     return text
@@ -115,23 +126,24 @@ def names(text: str) -> str:
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The options."""
-    described = "\n".join("  %-18s %s" % (figure.name, figure.title) for figure in FIGURES)
+    described = "\n".join("  %-23s %s" % (figure.name, figure.title) for figure in FIGURES)
     parser = argparse.ArgumentParser(
-        prog="make bench ARGS=... (or tests/bench/run.py)", description=__doc__,
+        prog='make bench ARGS="..." (or tests/bench/run.py)', description=__doc__,
         epilog="figures:\n%s\n\n%s" % (described, LEGEND), formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", metavar="NAME", type=names, action="append",
-                        help="only the figures whose names begin so; may be repeated")
-    parser.add_argument("--rounds", metavar="N", type=int, help="samples per side and figure (default %d)" % ROUNDS)
-    parser.add_argument("--quick", action="store_true",
-                        help="%d rounds, a tenth of the calls: does it work at all?" % QUICK_ROUNDS)
-    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write every sample there as well")
+    parser.add_argument("only", metavar="NAME", type=names, nargs="*",
+                        help="only these figures, or those whose names begin so")
+    parser.add_argument("--rounds", metavar="N", type=int, help="samples of each side (default: as the figure says)")
+    parser.add_argument("--quick", action="store_true", help="a round, a tenth of the calls: does it work at all?")
+    parser.add_argument("--resume", action="store_true", help="keep the verdicts that FILE has, and measure the others")
+    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, default=KEPT,
+                        help="write every sample there after each row (default: build/bench/figures.json)")
     parser.add_argument("--curves", metavar="DIR", nargs="?", type=pathlib.Path, const=ROOT / "build" / "curves",
-                        help="measure instead how cost grows, and draw it there (default: build/curves); --only then "
-                        "takes the beginnings of %s" % ", ".join(curves.CURVES))
+                        help="measure instead how cost grows, and draw it there (default: build/curves); NAME then "
+                        "is the beginning of %s" % ", ".join(curves.CURVES))
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--server", metavar="CMD", help="judge another stdio server, one with the tools echo(text), "
-                       "add(a, b) and sleep(ms), the last of which answers `slept`; `--tools N` is added to the "
-                       "command for the figures tools-*. Leaves out the figures about our package")
+    which.add_argument("--server", metavar="CMD", type=shlex.split, default=[],
+                       help="judge another stdio server, one with the tools echo(text) and sleep(ms), the latter of "
+                       "which answers `slept`, by the figures %s" % ", ".join(OF_ANY_SERVER))
     which.add_argument("--noise", action="store_true", help="floor against floor: what the method cannot tell apart")
     options = parser.parse_args(arguments)
     if options.rounds is not None and options.rounds < 1:
@@ -139,26 +151,44 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
+def kept(options: argparse.Namespace) -> Dict[str, Dict[str, Any]]:
+    """The rows of an earlier run, by name."""
+    if not options.resume or not options.json.is_file():
+        return {}
+    rows = json.loads(options.json.read_text(encoding="utf-8"))["figures"]
+    return {row["name"]: row for row in rows}
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print; return the exit code."""
+    """Measure, and print and write each row as it ends; return the exit code."""
     options = parsed(arguments)
     if options.curves:
         setting = curves.Setting(clean_python(), environment())
-        return curves.main(setting, options.curves, options.only or (), options.quick)
-    rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
-    compared, cores = setup(options), two_cores()
-    subject = options.server or ("the floor itself" if options.noise else "mcp_ref")
-    print("%s\n%d rounds, %s, subject: %s\n"
-          % (facts(), rounds, "sequential figures pinned" if cores else "NOT pinned", subject))
-    outcomes = []
-    for figure in chosen(options):
-        with progress(figure, sys.stderr.isatty()):
-            outcomes.append(measure(figure, compared, rounds, cores))
-    print("%s\n\n%s\n\n%s" % (table(outcomes), LEGEND, ending(outcomes)))
-    if options.json:
-        written = {"machine": facts(), "rounds": rounds, "figures": [outcome.as_json() for outcome in outcomes]}
-        options.json.write_text(json.dumps(written, indent=1), encoding="utf-8")
-    return int(any(outcome.wrong for outcome in outcomes))
+        return curves.main(setting, options.curves, options.only, options.quick)
+    bench = Bench(clean_python(), environment(), two_cores(), QUICK_DIVISOR if options.quick else 1, options.server)
+    begin, rows, earlier = time.monotonic(), kept(options), set(kept(options))
+    print("%s, %s\n\n%s\n" % (facts(), "pinned" if bench.cores else "NOT pinned", LEGEND))
+    print(COLUMNS % ("", "", "", "processor", "time", "", "real", "time", "", "", "", "", "", ""))
+    print(COLUMNS % HEADINGS, flush=True)
+    figures = chosen(options)
+    for figure in figures:
+        if figure.name not in earlier or rows[figure.name]["verdict"] in ("busy", "WRONG"):
+            rows[figure.name] = measure(figure, bench, options.rounds or (1 if options.quick else None), options.noise)
+            options.json.parent.mkdir(parents=True, exist_ok=True)
+            options.json.write_text(json.dumps({"machine": facts(), "figures": list(rows.values())}, indent=1),
+                                    encoding="utf-8")
+        print(shown(figure, rows[figure.name]), flush=True)
+    verdicts = [rows[figure.name]["verdict"] for figure in figures]
+    print("\n%s; measured in %.0f seconds" % (", ".join(
+        "%s: %d" % (word or "without target", verdicts.count(word)) for word in sorted(set(verdicts))),
+        time.monotonic() - begin))
+    for word in ("MISSED", "WRONG", "busy"):
+        if word in verdicts:
+            print("%s: %s" % (word, ", ".join(
+                figure.name for figure in figures if rows[figure.name]["verdict"] == word)))
+    if "busy" in verdicts:
+        print("When the machine is quiet: make bench ARGS=--resume measures those again.")
+    return int("WRONG" in verdicts)
 
 
 if __name__ == "__main__":
