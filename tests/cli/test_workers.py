@@ -1,11 +1,13 @@
 """`run --workers`: the parent's table of what happens, then real processes: kills, ends, and what clients notice."""
 import json
 import os
+import queue
 import re
 import signal
 import subprocess
 import sys
 import threading
+import urllib.request
 
 import pytest
 
@@ -86,7 +88,7 @@ class Scene:
         self.select = self.supervisor._selector.select
         self.supervisor._selector.select = self.pass_time
 
-    def start(self):
+    def start(self, number):
         if not self.script:
             raise Stop
         lives, code = self.script.pop(0)
@@ -310,14 +312,55 @@ def test_a_worker_that_is_ready_when_its_parent_is_gone_leaves_nothing_behind(tm
             "grace": None, "sessions": "store:%s" % (folder / "sessions.db"), "folder": str(folder),
             "fds": [sock.fileno() for sock in sockets], "alive": alive, "ready": ready}
     worker = subprocess.Popen(
-        [sys.executable, "-c", workers.child_code(workers.__name__, "work"), json.dumps(told)],
-        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[*told["fds"], alive, ready])
-    said = worker.communicate(timeout=WAIT)[1]
+        [sys.executable, "-c", workers.child_code(workers.__name__, "work")],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[*told["fds"], alive, ready])
+    said = worker.communicate(json.dumps(told).encode(), timeout=WAIT)[1]
     for mine in (ready, alive):
         os.close(mine)
     for sock in sockets:
         sock.close()
     assert (worker.returncode, said) == (0, b"") and not folder.exists()
+
+
+def counted(run):
+    """Ask for the metrics on a connection of its own; return the samples, by name and labels."""
+    with urllib.request.urlopen(run.url.replace("/mcp", "/metrics"), timeout=WAIT) as reply:
+        lines = reply.read().decode().splitlines()
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+
+
+def test_metrics_are_those_of_all_workers(tmp_path):
+    """Each reply, whichever worker sends it, has the calls of all, also of those that were killed in a call; what was
+    in flight there is not."""
+    app = APP + "\n@server.tool\ndef stay(ctx: Context) -> None:\n    ctx.progress(os.getpid())\n" \
+        "    ctx.cancelled.wait()\n"
+    calls = 'mcp_requests_total{method="tools/call",outcome="answered"}'
+    with Run(tmp_path, "--workers", "2", "--metrics", "/metrics", app=app).serving() as run:
+        for made in (1, 2, 3):
+            with connect(run.url, era="modern") as client:
+                answered = int(said(client, "pid"))
+            eventually(lambda: counted(run).get(calls, 0) == made)
+            with connect(run.url, era="legacy") as client:
+                running = queue.Queue()
+                future = client.submit_tool("stay", progress=lambda pid, *more: running.put(pid), timeout=None)
+                victim = int(running.get(timeout=WAIT))
+                eventually(lambda: counted(run)["mcp_requests_inflight"] == 1)
+                for killed in {answered, victim}:
+                    os.kill(killed, signal.SIGKILL)
+                assert future.exception(WAIT)
+            eventually(lambda: counted(run)["mcp_requests_inflight"] == 0)
+            assert {counted(run)[calls] for _ in range(8)} == {made}
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="the system has no /proc with the words of processes")
+def test_a_list_of_processes_shows_the_words_of_the_command(tmp_path):
+    with Run(tmp_path, "--workers", "1", "--token-env", "SECRET", environment={"SECRET": "s3cret"}).serving() as run:
+        with connect(run.url, token="s3cret") as client:
+            with open("/proc/%s/cmdline" % said(client, "pid"), "rb") as file:
+                words = file.read().decode().split("\0")[:-1]
+    assert words == [sys.executable, "-c", "exec(input())", "run", str(run.file), "--http", "127.0.0.1:0",
+                     "--workers", "1", "--token-env", "SECRET"]
 
 
 @pytest.mark.parametrize("number, options, limits", [

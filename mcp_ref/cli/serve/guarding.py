@@ -54,8 +54,8 @@ def declare(parser: argparse.ArgumentParser, both_sides: bool = False) -> None:
         " believed who the client is (X-Forwarded-For); may be repeated")
     add("--health", metavar="PATH", help="answer 200 at this path while the server serves, such as /healthz: to"
         " programs of this machine, and to those who may use the server")
-    add("--metrics", metavar="PATH", help="likewise, with counts of requests as text for Prometheus;"
-        " each worker counts for itself")
+    add("--metrics", metavar="PATH", help="likewise, with counts of requests as text for Prometheus, those of all"
+        " workers added up")
     add("--tls-cert", metavar="FILE", help="serve https with the certificate (and its chain) in this PEM file")
     add("--tls-key", metavar="FILE", help="its private key, if that is in a file of its own")
 

@@ -18,7 +18,7 @@ the parent is killed           the workers see the end of a pipe, and end as aft
 
 A client's next request may come to another worker. So sessions are in a file (a temporary one, unless
 ``--sessions store:PATH`` names it) or there are none, and the keys that sign `requestState` are the same in all
-workers: random ones, unless the environment has some.
+workers: random ones, unless the environment has some. Any worker answers ``--metrics`` for all of them: see `Counts`.
 """
 
 import json
@@ -32,16 +32,20 @@ import socket
 import subprocess
 import sys
 import tempfile
-from typing import Any, Callable, Dict, List, Optional
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from ... import deadline
 from ...diagnostics.packagelog import own_process
 from ...http11.server.server import listen
 from ...server.serving.process import HEARING, KILLED, SAME_SECONDS, child_code
-from ..output import DONE, EXPECTED, UsageError, fail, note, row_of, text_of
+from ..output import DONE, EXPECTED, UsageError, fail, note, replacing, row_of, text_of
 from ..tracing import trace_to
 from . import guarding
 from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all
+
+if TYPE_CHECKING:
+    from ...server import Server
 
 STATE_KEYS = "MCP_REF_STATE_KEYS"
 """The variable of `mcp_ref.server.mrtr`, a module that workers load when they need it."""
@@ -57,6 +61,8 @@ GRACE = 60.0
 """Seconds that workers have to end after the time for their running calls."""
 _SLICE = 0.5
 """Seconds of one wait: a signal that comes just before a wait begins is seen only when the wait ends."""
+_COUNTING = 1.0
+"""Seconds between two writings of a worker's counts."""
 
 
 class Worker:
@@ -73,7 +79,8 @@ class Worker:
 class Place:
     """A place for one worker. A worker that dies soon is replaced after a pause, which doubles each time."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.worker: Optional[Worker] = None
         self.due = deadline.clock()
         """The time at which to start a worker, if there is none."""
@@ -93,12 +100,13 @@ class Place:
 
 
 class Supervisor:
-    """Keeps ``count`` workers alive. ``start()`` starts one; ``ready(byte)`` is called when the first one serves."""
+    """Keeps ``count`` workers alive. ``start(number)`` starts the one of a place; ``ready(byte)`` is called when the
+    first one serves."""
 
-    def __init__(self, start: Callable[[], Worker], count: int, ready: Callable[[bytes], Any]) -> None:
+    def __init__(self, start: Callable[[int], Worker], count: int, ready: Callable[[bytes], Any]) -> None:
         self.workers: List[Worker] = []
         self._start = start
-        self._places = [Place() for _ in range(count)]
+        self._places = [Place(number) for number in range(count)]
         self._ready: Optional[Callable[[bytes], Any]] = ready
         self._selector = selectors.DefaultSelector()
 
@@ -119,7 +127,7 @@ class Supervisor:
                     return code
 
     def _add(self, place: Place) -> None:
-        worker = place.worker = self._start()
+        worker = place.worker = self._start(place.number)
         self.workers.append(worker)
         self._selector.register(worker.pipe, selectors.EVENT_READ, (place, worker))
 
@@ -193,9 +201,9 @@ def supervise(options: Any) -> int:
     sockets = listen(host, port)
     alive, held = os.pipe()
     try:
-        if sessions == "store":
+        if sessions == "store" or options.metrics:
             folder = tempfile.mkdtemp(prefix="mcp_ref.")
-            sessions = "store:" + os.path.join(folder, "sessions.db")
+            sessions = "store:" + os.path.join(folder, "sessions.db") if sessions == "store" else sessions
         told = {"file": options.file, "name": options.name, "trace": options.trace, "http": options.http,
                 "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive,
                 "grace": options.grace, "guard": guarding.told(options)}
@@ -248,24 +256,25 @@ class _Told(BaseException):
             raise cls(KILLED)
 
 
-def _starter(told: Dict[str, Any]) -> Callable[[], Worker]:
-    """Return a function that starts a worker with these settings, which it gets as JSON."""
+def _starter(told: Dict[str, Any]) -> Callable[[int], Worker]:
+    """Return a function that starts the worker of a place.
+
+    The code and the settings of a worker are its standard input, which then ends: a list of processes shows its command
+    line, which has the words of this one.
+    """
     environment = dict(os.environ)
     environment.setdefault(STATE_KEYS, secrets.token_hex(32))
     code = child_code(__name__, "work")
 
-    def start() -> Worker:
+    def start(number: int) -> Worker:
         pipe, end = os.pipe()
         try:
-            words = [sys.executable, "-c", code, json.dumps(dict(told, ready=end))]
-            # A Ctrl-C is for all processes of a terminal. A worker inherits that it has to wait until it knows what to
-            # do with it; before, Python would end it with a traceback.
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                process = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=environment,
-                                           pass_fds=[*told["fds"], told["alive"], end])
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            with tempfile.TemporaryFile() as settings:
+                text = "%s\n%s\n" % (code, json.dumps(dict(told, place=number, ready=end)))
+                settings.write(text.encode("ascii", "backslashreplace"))
+                settings.seek(0)
+                process = _popen([sys.executable, "-c", "exec(input())", *sys.argv[1:]], stdin=settings,
+                                 env=environment, pass_fds=[*told["fds"], told["alive"], end])
         except BaseException:
             os.close(pipe)
             raise
@@ -276,10 +285,71 @@ def _starter(told: Dict[str, Any]) -> Callable[[], Worker]:
     return start
 
 
+def _popen(words: List[str], **options: Any) -> "subprocess.Popen[bytes]":
+    """Start a process that has to wait with a Ctrl-C, which is for all processes of a terminal, until it knows what to
+    do with it; before, Python would end it with a traceback."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return subprocess.Popen(words, **options)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+class Counts:
+    """The counts of all workers, which each of them can report: `statistics` is the sum of what each place has counted.
+
+    A worker writes its counts to the file of its place: every second, at its end, and before it reports. It begins with
+    those of its predecessors in this place, so that no sum is ever less than one that was reported before; what a
+    worker that was killed counted in its last second is lost. Of a worker that has ended, ``connections`` and
+    ``inflight`` are not added.
+    """
+
+    def __init__(self, server: "Server", folder: str, place: int) -> None:
+        self._server, self._folder, self._name = server, folder, "counts-%d.json" % place
+        self._lock = threading.Lock()
+        self._before = self._read(self._name) if os.path.exists(os.path.join(folder, self._name)) else {}
+        self.write()
+
+    def write(self) -> None:
+        """Write the counts of this worker."""
+        with self._lock:
+            counted = _added(self._server.statistics(), self._before)
+            text = json.dumps({"pid": os.getpid(), "counted": counted})
+            with replacing(os.path.join(self._folder, self._name), 0o600) as file:
+                file.write(text.encode("ascii"))
+
+    def _read(self, name: str) -> Dict[str, Any]:
+        with open(os.path.join(self._folder, name), "rb") as file:
+            found: Dict[str, Any] = json.load(file)
+        counted: Dict[str, Any] = found["counted"]
+        try:
+            os.kill(found["pid"], 0)
+        except ProcessLookupError:
+            del counted["connections"], counted["inflight"]
+        return counted
+
+    def statistics(self) -> Dict[str, Any]:
+        """Return what `Server.statistics` returns, for all workers; those of others are at most a second old."""
+        self.write()
+        total: Dict[str, Any] = {}
+        for name in os.listdir(self._folder):
+            if name.startswith("counts-"):
+                total = _added(total, self._read(name))
+        return total
+
+
+def _added(one: Dict[str, Any], other: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the sums of the numbers of two objects, which may be nested; a number that one lacks is 0."""
+    total = dict(one)
+    for key, value in other.items():
+        total[key] = _added(one.get(key, {}), value) if isinstance(value, dict) else one.get(key, 0) + value
+    return total
+
+
 def work() -> None:
     """Serve as a worker: the whole life of its process."""
     own_process()
-    told = json.loads(sys.argv[1])
+    told = json.loads(input())
     for fd in (*told["fds"], told["alive"], told["ready"]):
         os.set_inheritable(fd, False)
     code = DONE
@@ -288,12 +358,18 @@ def work() -> None:
         ending = _Ending(told["alive"])
         server = load(told["file"], told["name"])
         ending.may_wait()
+        guard = guarding.listener_options(told["guard"])
+        counts = _counts(server, guard.pop("metrics", None), told)
         with listen_http(server, told["http"], told["sessions"], trace_to(told["trace"]), fds=told["fds"],
-                         legacy=False, **guarding.listener_options(told["guard"])) as listener:
+                         legacy=False, **guard) as listener:
             grace = server.limits.serve_grace if told["grace"] is None else told["grace"]
             os.write(told["ready"], b"%s%f" % (OPEN_TO_ALL if listener.is_open_to_all else READY, grace))
-            ending.wait()
+            while not ending.wait(None if counts is None else _COUNTING):
+                if counts is not None:
+                    counts.write()
             listener.close(grace)
+            if counts is not None:
+                counts.write()
     except (KeyboardInterrupt, BrokenPipeError):
         pass  # a signal came; or the parent is gone, and there is no one to report to
     except EXPECTED as error:
@@ -303,6 +379,17 @@ def work() -> None:
         if ending is not None and ending.orphaned and told["folder"] is not None:
             shutil.rmtree(told["folder"], ignore_errors=True)  # the parent cannot do it any more
     sys.exit(code)
+
+
+def _counts(server: "Server", path: Optional[str], told: Dict[str, Any]) -> Optional[Counts]:
+    """Return the counts that ``--metrics`` reports at a path; None without one."""
+    if path is None:
+        return None
+    from ...streamable.server.own_routes import metrics
+
+    counts = Counts(server, told["folder"], told["place"])
+    server.http_route("GET", path, metrics(counts), access="here")
+    return counts
 
 
 class _Ending:
@@ -343,10 +430,12 @@ class _Ending:
         """True if the parent is gone."""
         return bool(select.select([self._alive], [], [], 0)[0])
 
-    def wait(self) -> None:
-        """Block until SIGTERM comes or the parent is gone."""
-        while not self._told:
-            ready, _, _ = select.select([self._woken.fileno(), self._alive], [], [])
+    def wait(self, timeout: Optional[float]) -> bool:
+        """Wait until SIGTERM comes or the parent is gone. Return False after ``timeout`` seconds, or a bit sooner."""
+        if not self._told:
+            ready, _, _ = select.select([self._woken.fileno(), self._alive], [], [], timeout)
             if self._alive in ready:
-                return
-            self._woken.recv(4096)
+                return True
+            if ready:
+                self._woken.recv(4096)
+        return self._told

@@ -180,7 +180,7 @@ def health(server: Any) -> Callable[[HttpRequest], Any]:
 def metrics(server: Any) -> Callable[[HttpRequest], Any]:
     """Return the function that replies with `Server.statistics` in the text format of Prometheus, version 0.0.4.
 
-    They are those of the process that answers: several workers count each for itself.
+    They are the counts of the process that answers; ``run --workers N --metrics PATH`` adds up those of all workers.
     """
     fields = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"), *_SAFE)
     return lambda request: (200, fields, _exposition(server.statistics()).encode("utf-8"))
