@@ -14,7 +14,7 @@ The table EXITS maps exceptions to exit codes.
 import re
 import sys
 from contextlib import contextmanager
-from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 from ..codec import encode
 from ..diagnostics import INDENT
@@ -117,12 +117,16 @@ def replacing(target: str, mode: int = 0o644) -> Iterator[IO[bytes]]:
         raise
 
 
+note_form: Callable[[str], str] = str
+"""The form in which `note` writes a line; another one while all lines are to be JSON."""
+
+
 def note(text: str) -> None:
     """Write a line to standard error: progress, a log message, a question. A closed stream is ignored."""
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(_encodable(_shown(text), sys.stderr) + "\n")
+        sys.stderr.write(_encodable(note_form(_shown(text)), sys.stderr) + "\n")
         sys.stderr.flush()
     except OSError:
         pass  # closed by its reader, who wants no notes

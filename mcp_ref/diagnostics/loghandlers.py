@@ -79,14 +79,14 @@ class StderrHandler(logging.Handler):
             self._dropped += 1
             return
         try:
-            text = _plain(self.format(record))
+            text = plain(self.format(record))
         except Exception as error:  # whatever is in a record, the program goes on
             text = "a record of %s cannot be shown: %s" % (record.name, type(error).__name__)
         if self._dropped:
             text = "(%d warnings before this one were left out: more than %d in a minute)\n%s" % (
                 self._dropped, WARNINGS_PER_MINUTE, text)
             self._dropped = 0
-        self.writer.put(text + "\n")
+        self.writer.write(text + "\n")
 
     def _may_warn(self) -> bool:
         now = time.monotonic()
@@ -98,8 +98,8 @@ class StderrHandler(logging.Handler):
         return True
 
 
-def _plain(text: str) -> str:
-    """Cut a record that is too long, and see that only its first line looks like the beginning of one."""
+def plain(text: str) -> str:
+    """Return a record cut to LONGEST, of which only the first line looks like the beginning of one."""
     if len(text) > LONGEST:
         half = LONGEST // 2
         text = "%s\n... (%d characters) ...\n%s" % (text[:half], len(text) - LONGEST, text[-half:])
@@ -144,7 +144,7 @@ class Writer:
         self._writing = False
         self._thread: Optional[threading.Thread] = None
 
-    def put(self, text: str) -> None:
+    def write(self, text: str) -> None:
         """Queue a text. Never waits: a text without room is counted."""
         with self._changed:
             if self._texts and self._size + len(text) > MOST_WAITING_BYTES:

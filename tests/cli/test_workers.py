@@ -222,7 +222,7 @@ class Run:
         for line in self.process.stderr:
             self.lines.append(line.decode())
             if "serving on " in self.lines[-1]:
-                self.url = self.lines[-1].split()[2].rstrip(";")
+                self.url = self.lines[-1].partition("serving on ")[2].split()[0].rstrip(";")
         self._changed.set()
 
     def serving(self):
@@ -309,7 +309,7 @@ def test_a_worker_that_is_ready_when_its_parent_is_gone_leaves_nothing_behind(tm
     for parents in (heard, held):
         os.close(parents)
     told = {"file": str(tmp_path / "app.py"), "name": None, "trace": None, "http": "127.0.0.1:0", "guard": {},
-            "grace": None, "sessions": "store:%s" % (folder / "sessions.db"), "folder": str(folder),
+            "logs": {}, "grace": None, "sessions": "store:%s" % (folder / "sessions.db"), "folder": str(folder),
             "fds": [sock.fileno() for sock in sockets], "alive": alive, "ready": ready}
     worker = subprocess.Popen(
         [sys.executable, "-c", workers.child_code(workers.__name__, "work")],

@@ -11,7 +11,7 @@ from ..output import DONE, UsageError
 from ..tracing import trace_to
 from ..use.connecting import entries_of, take_entry, target_arguments, target_options
 from .guarding import declare, listener_options, told
-from .run import check_grace, grace_option, serve_http, serve_socket, serve_stdio
+from .run import check_grace, grace_option, log_options, logs_told, serve_http, serve_socket, serve_stdio, set_up_logs
 
 if TYPE_CHECKING:
     from ...bridge import Bridge
@@ -40,6 +40,7 @@ def _bridge(options: Any) -> int:
         raise UsageError("--http and --listen are two ways to serve: use one of them")
     check_grace(options)
     guard = listener_options(told(options, both_sides=True))
+    set_up_logs(logs_told(options), guard)
     entries = entries_of(options.server)
     try:
         bridge = _several(options, entries) if entries else _one(options)
@@ -104,6 +105,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
         " input and output)")
     add("--listen", metavar="ADDRESS", help="serve clients on tcp://host:port or unix:///path")
     grace_option(serving)
+    log_options(serving)
     declare(parser, both_sides=True)
     parser.epilog = _EXAMPLES
 

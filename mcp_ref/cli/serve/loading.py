@@ -28,10 +28,13 @@ def host_and_port(address: str) -> Tuple[str, int]:
 def listen_http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", **options: Any
 ) -> "HttpListener":
-    """Serve over HTTP in the background. ``sessions`` as on the command line, ``options`` as `HttpListener`."""
+    """Serve over HTTP in the background. ``sessions`` as on the command line, ``options`` as `HttpListener`; and
+    ``access``, the function of `logs.set_up`.
+    """
     from ...server.serving.http_listener import PATH, HttpListener
 
     host, port = host_and_port(address)
+    access = options.pop("access", None)
     kept: Any = sessions
     if sessions.startswith("store:"):
         from ...stores.sqlite import SqliteStore
@@ -40,6 +43,8 @@ def listen_http(
     scheme = "https" if options.get("ssl_context") else "http"
     url = "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, PATH)
     listener = HttpListener(server, url, sessions=kept, trace=trace, **options)
+    if access is not None:
+        listener.http.handler = access(listener.http.handler)
     listener.warns = False  # the caller prints the warning on the terminal, once for all workers
     return listener
 

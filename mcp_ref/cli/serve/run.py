@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def _run(options: Any) -> int:
     _check(options)
     guard = listener_options(told(options))
+    set_up_logs(logs_told(options), guard)
     if options.workers:
         from .workers import supervise
 
@@ -31,6 +32,33 @@ def _run(options: Any) -> int:
     else:
         serve_stdio(server, trace)
     return DONE
+
+
+def log_options(parser: Any) -> None:
+    """Declare the options of `logs`. ``parser``: a parser, or a group of its options."""
+    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="the least level of records "
+                        "that are written to standard error (default: warning)")
+    parser.add_argument("--log-format", choices=("text", "json"), help="the form of what is written to standard error "
+                        "and to the access log: lines of text (default), or JSON objects, one a line")
+    parser.add_argument("--access-log", metavar="FILE", help="with --http: append a line for each request to FILE; - is"
+                        " standard error")
+
+
+def logs_told(options: Any) -> Dict[str, Any]:
+    """Return the options of `logs` that were given, by name; a worker gets them as JSON. Raises `UsageError` for an
+    access log without HTTP."""
+    if options.access_log and not options.http:
+        raise UsageError("--access-log is for --http HOST:PORT")
+    names = ("log_level", "log_format", "access_log")
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def set_up_logs(given: Dict[str, Any], listening: Dict[str, Any]) -> None:
+    """Set up logging as the options say. ``listening``: the options of `listen_http`."""
+    if given:
+        from .logs import set_up
+
+        listening["access"] = set_up(given)
 
 
 def serve_stdio(server: "Server", trace: "Optional[Trace]") -> None:
@@ -150,6 +178,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", metavar="N", type=int,
                         help="over HTTP: serve with N processes; one that dies is replaced")
     grace_option(parser)
+    log_options(parser)
     trace_option(parser)
     declare(parser)
 

@@ -43,6 +43,7 @@ from ..output import DONE, EXPECTED, UsageError, fail, note, replacing, row_of, 
 from ..tracing import trace_to
 from . import guarding
 from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all
+from .run import logs_told, set_up_logs
 
 if TYPE_CHECKING:
     from ...server import Server
@@ -206,7 +207,7 @@ def supervise(options: Any) -> int:
             sessions = "store:" + os.path.join(folder, "sessions.db") if sessions == "store" else sessions
         told = {"file": options.file, "name": options.name, "trace": options.trace, "http": options.http,
                 "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive,
-                "grace": options.grace, "guard": guarding.told(options)}
+                "grace": options.grace, "guard": guarding.told(options), "logs": logs_told(options)}
         where = "%s:%d" % ("[%s]" % host if ":" in host else host, sockets[0].getsockname()[1])
         address = "%s://%s/mcp" % ("https" if options.tls_cert else "http", where)
 
@@ -356,9 +357,10 @@ def work() -> None:
     ending: Optional[_Ending] = None
     try:
         ending = _Ending(told["alive"])
+        guard = guarding.listener_options(told["guard"])
+        set_up_logs(told["logs"], guard)
         server = load(told["file"], told["name"])
         ending.may_wait()
-        guard = guarding.listener_options(told["guard"])
         counts = _counts(server, guard.pop("metrics", None), told)
         with listen_http(server, told["http"], told["sessions"], trace_to(told["trace"]), fds=told["fds"],
                          legacy=False, **guard) as listener:

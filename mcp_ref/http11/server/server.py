@@ -71,7 +71,8 @@ class HttpServer:
         self.held = Held(limits) if held is None else held
         self.address: Tuple[str, int] = (host, port)
         """The host and the port; the port that was found, once it is open."""
-        self._handler = handler
+        self.handler = handler
+        """The function that is called for each request from `open` on."""
         self._ssl_context = ssl_context
         self._name = name
         self._fds = tuple(fds)
@@ -88,7 +89,7 @@ class HttpServer:
         self.address = (self.address[0], sockets[0].getsockname()[1])
         raise_soft_limit(self.limits.max_http_connections + _SPARE_DESCRIPTORS)
         try:
-            self._reactor = Reactor(self._handler, self._pool, self.limits, self._ssl_context,
+            self._reactor = Reactor(self.handler, self._pool, self.limits, self._ssl_context,
                                     "%s:%d" % (self._name, self.port), self.held)
         except OSError:
             for sock in sockets:
