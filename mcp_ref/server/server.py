@@ -394,15 +394,17 @@ class Server(Registration):
         ))
 
     def handle(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"", **unknown: NoReturn
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"", *, peer: str = "",
+        **unknown: NoReturn
     ) -> "Answer":
         """Answer one HTTP request to ``/mcp``, for use in any framework: returns ``status``, ``headers``, ``chunks``.
 
+        ``peer``: the address of the client; without it the limits of an address (``max_session_share``) do not hold.
         `handler` answers; close it in the end.
         """
         if unknown:
             refuse(Server.handle, unknown)
-        return self.handler.call(method, path, headers, body)
+        return self.handler.call(method, path, headers, body, peer=peer)
 
     @property
     def handler(self) -> "HttpCaller":

@@ -6,9 +6,11 @@ import pathlib
 import re
 import shutil
 import socket
+import signal
 import subprocess
 import sys
-from typing import Dict
+import types
+from typing import Any, Dict
 
 import pytest
 
@@ -77,3 +79,50 @@ def test_the_program_serves_on_the_socket_that_systemd_has_opened(tmp_path: path
             finally:
                 serving.terminate()
             assert serving.wait(WAIT) == 0
+
+
+class Flask:
+    """As much of Flask as the page uses: a view is called with the request of the module."""
+
+    def __init__(self, name: str) -> None:
+        self.views: Dict[str, Any] = {}
+
+    def route(self, path: str, methods: Any, provide_automatic_options: bool) -> Any:
+        assert not provide_automatic_options and set(methods) == {"GET", "POST", "DELETE", "OPTIONS"}
+        return lambda view: self.views.setdefault(path, view)
+
+
+def test_the_view_of_flask_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    flask: Any = types.ModuleType("flask")
+    flask.Flask = Flask
+    flask.Response = lambda chunks, status, headers: (status, dict(headers), b"".join(chunks))
+    body = json.dumps(INITIALIZE).encode("ascii")
+    flask.request = types.SimpleNamespace(method="POST", path="/mcp", headers=dict(FIELDS, Host="127.0.0.1"),
+                                          get_data=lambda: body, remote_addr="10.1.2.3")
+    monkeypatch.setitem(sys.modules, "flask", flask)
+    made: Dict[str, Any] = {}
+    exec(shown("python", "import Flask"), made)
+    try:
+        status, _, data = made["app"].views["/mcp"]()
+        assert (status, json.loads(data)["result"]["serverInfo"]["name"]) == (200, "demo")
+    finally:
+        made["server"].handler.close(0)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the lines are for a POSIX shell")
+def test_the_lines_for_a_shell_do_what_the_page_says(tmp_path: pathlib.Path) -> None:
+    """The keys are for the owner alone, and as many workers serve as the line says; it ends by SIGTERM with 0."""
+    keys = shown("sh", "MCP_REF_STATE_KEYS").splitlines()[0].replace("/etc/mcp", str(tmp_path))
+    subprocess.run(["sh", "-c", keys], check=True, timeout=WAIT, stdin=subprocess.DEVNULL)
+    found = tmp_path / "keys"
+    assert re.fullmatch(r"MCP_REF_STATE_KEYS=[\w-]{43}\n", found.read_text()) and found.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "server.py").write_text('from mcp_ref import Server\nserver = Server("demo")\n', encoding="utf-8")
+    words = shown("sh", "--grace").replace("python3", sys.executable).replace(":8000", ":0").split()
+    with subprocess.Popen(words, cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=str(ROOT)), stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as serving:
+        try:
+            assert serving.stderr is not None and b"with 4 workers" in serving.stderr.readline()
+        finally:
+            serving.send_signal(signal.SIGTERM)
+            said = serving.communicate(timeout=WAIT)[1]
+        assert (serving.returncode, said) == (0, b"")

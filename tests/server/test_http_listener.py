@@ -230,6 +230,19 @@ def test_a_server_can_be_mounted_in_any_framework():
     server.handler.close(0)
 
 
+def test_a_framework_can_say_who_its_client_is(monkeypatch):
+    server, seen = demo(), []
+    endpoint = server.handler.endpoint
+    handle = endpoint.handle
+    monkeypatch.setattr(endpoint, "handle", lambda exchange: [seen.append(exchange.request.peer), handle(exchange)])
+    for given in ({}, {"peer": "10.0.0.1"}):
+        server.handle("GET", "/elsewhere", dict(USUAL, Host="localhost"), **given)
+    assert seen == ["", "10.0.0.1"]
+    with pytest.raises(TypeError, match="peers"):
+        server.handle("GET", "/elsewhere", {}, peers="10.0.0.1")
+    server.handler.close(0)
+
+
 def test_any_wsgi_engine_serves_it():
     served = demo().wsgi(sessions="none")
     application = wsgiref.validate.validator(served)
