@@ -25,6 +25,7 @@ def play(book: Book, transport: Optional[Transport] = None, tell: Callable[[str]
         while True:
             items = pipe.read()
             if items is None:
+                player.drain()
                 return
             for item in items:
                 if isinstance(item, bytes):
@@ -34,6 +35,7 @@ def play(book: Book, transport: Optional[Transport] = None, tell: Callable[[str]
     except ConnectionLost as error:
         tell("the client went away: %s" % error)
     finally:
+        player.close()
         pipe.close()
 
 

@@ -6,8 +6,12 @@ those of the live client; questions of the server have ids of their own. `initia
 calls itself: an answer that names another revision is a legal one
 [..2025-11-25 basic/lifecycle §Version Negotiation].
 
+A message comes after the pause that was recorded before it, of at most LONGEST_PAUSE; `Book` has the speed.
+
 What was not recorded gets an error that names the nearest recorded request: -32601 for a method that the recording does
-not have in this era, -32602 for other params.
+not have in this era, -32602 for other params. A request of the era without handshake gets -32600 if the whole recording
+is of the other one: so a client of both eras begins again, with `initialize`
+[2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions].
 """
 
 import threading
@@ -15,12 +19,15 @@ from itertools import count
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ..checker.observed import META_REVISION, META_SUBSCRIPTION, NOTIFICATION, REQUEST, id_key, kind_of
-from ..errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
+from ..errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ConnectionLost
 from ..methods import CANCELLED, INITIALIZE, LISTEN, PROGRESS
 from ..revisions import NAMES, revision
+from ..threads import start_thread
 from .meaning import differences, key_of, shown_request, texts, without_meta
 from .script import ANSWERS, Script, Step, Talk, Turn
 
+LONGEST_PAUSE = 10.0
+"""The seconds of the longest pause, at the recorded speed."""
 _NEAREST = 3
 """The places in which the nearest recorded request differs that an error names."""
 _QUESTION = "replay-%d"
@@ -42,10 +49,14 @@ class Tally:
 
 
 class Book:
-    """A script in which turns can be looked up. Live sessions share it; thread-safe."""
+    """A script in which turns can be looked up. Live sessions share it; thread-safe.
 
-    def __init__(self, script: Script) -> None:
+    ``speed``: how many times as fast as it was recorded it is played; 0: without pauses.
+    """
+
+    def __init__(self, script: Script, speed: float = 0.0) -> None:
         self.script = script
+        self.speed = speed
         self.tally = Tally()
         self._lock = threading.Lock()
         self._turns: Dict[str, List[Tuple[Talk, Turn]]] = {}
@@ -84,6 +95,8 @@ class Book:
         method, params, era = message["method"], message.get("params"), is_stateless(message)
         turns = [turn for turn in self.script.turns if turn.is_request]
         said = "not in the recording: %s" % shown_request(method, params)
+        if era and turns and not any(turn.stateless for turn in turns):
+            return INVALID_REQUEST, "%s; it was recorded with a handshake: begin with initialize" % said
         same = [turn for turn in turns if turn.message.method == method and era in (None, turn.stateless)]
         if not same:
             other = [turn for turn in turns if turn.message.method == method]
@@ -128,7 +141,7 @@ def is_stateless(message: Dict[str, Any]) -> Optional[bool]:
 class Run:
     """A turn that is played: the live request, and how far it is."""
 
-    __slots__ = ("turn", "id", "token", "at", "left", "place")
+    __slots__ = ("turn", "id", "token", "at", "paused", "left", "place")
 
     def __init__(self, turn: Turn, message: Dict[str, Any], place: Any) -> None:
         params = message.get("params")
@@ -137,6 +150,8 @@ class Run:
         self.id = message.get("id")
         self.token = meta.get("progressToken") if isinstance(meta, dict) else None
         self.at = 0
+        self.paused = False
+        """True if the pause before the next step is over."""
         self.left = False
         """True if the client has given it up."""
         self.place = place
@@ -150,7 +165,7 @@ Send = Callable[[Dict[str, Any], Any, bool], Any]
 class Player:
     """Plays a recording to one live client. ``send`` gets each message; it must not wait, nor call the player.
 
-    Thread-safe. Messages of one turn go out in their order.
+    Thread-safe. Messages of one turn go out in their order. A pause has a thread of its own, and `close` ends all.
     """
 
     def __init__(self, book: Book, send: Send) -> None:
@@ -169,6 +184,10 @@ class Player:
         self._answered: Set[int] = set()
         self._numbers = count(1)
         self._lock = threading.RLock()
+        self._pauses = 0
+        """The number of turns that pause."""
+        self._over = threading.Condition(self._lock)
+        self._closed = threading.Event()
 
     def receive(self, message: Any, place: Any = None) -> Optional[Turn]:
         """Take a message of the client; return the turn that it begins. ``place``: is given to ``send`` again."""
@@ -198,14 +217,6 @@ class Player:
             self._by_id[id_key(run.id)] = run
         self._book.note(lambda tally: tally.played.add(turn.message.index))
         self._advance(run)
-        if turn.unanswered:
-            text = "the recording does not say what came of %s" % shown_request(
-                message["method"], message.get("params"))
-            self._book.note(lambda tally: tally.refused.append(text))
-            self._refuse(run.id, INTERNAL_ERROR, text, place)
-        elif turn.answer is None and turn.refusal and wants_answer:
-            self._refuse(run.id, INVALID_REQUEST, "the recorded server has refused this with the HTTP status %d"
-                         % turn.refusal, place)
         return turn
 
     def _find(self, message: Dict[str, Any]) -> Optional[Turn]:
@@ -228,9 +239,50 @@ class Player:
                 if run not in self._waiting:
                     self._waiting.append(run)
                 return
-            run.at += 1
+            pause = min(LONGEST_PAUSE, step.pause) / self._book.speed if self._book.speed else 0.0
+            if pause and not run.paused and not run.turn.refusal:
+                self._pauses += 1
+                start_thread("mcp-ref:pause", self._continue, run, pause)
+                return
+            run.at, run.paused = run.at + 1, False
             if not step.awaits:
                 self._play(step, run)
+        if not run.left:
+            self._make_up(run)
+
+    def _continue(self, run: Run, pause: float) -> None:
+        self._closed.wait(pause)
+        with self._lock:
+            try:
+                run.paused = True
+                if not self._closed.is_set():
+                    self._advance(run)
+            except ConnectionLost:
+                pass  # the thread that reads notices that, too, and says so
+            finally:
+                self._pauses -= 1
+                self._over.notify_all()
+
+    def drain(self) -> None:
+        """Wait until no turn pauses."""
+        with self._lock:
+            self._over.wait_for(lambda: not self._pauses)
+
+    def close(self) -> None:
+        """End all pauses, and send nothing after them."""
+        self._closed.set()
+
+    def _make_up(self, run: Run) -> None:
+        """Refuse a request whose answer was not recorded."""
+        turn = run.turn
+        if turn.unanswered:
+            text = "the recording does not say what came of %s" % shown_request(
+                turn.message.method, turn.message.params)
+            self._book.note(lambda tally: tally.refused.append(text))
+            self._refuse(run.id, INTERNAL_ERROR, text, run.place)
+        elif turn.answer is None and turn.refusal and turn.is_request:
+            self._refuse(run.id, INVALID_REQUEST, "the recorded server has refused this with the HTTP status %d"
+                         % turn.refusal, run.place)
 
     def _play(self, step: Step, run: Run) -> None:
         owner = run if step.owner is None else self._runs.get(step.owner.message.index)

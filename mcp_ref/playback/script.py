@@ -12,7 +12,8 @@ anything else                                  the last request that is open, or
 =============================================  ========================================================================
 
 A question of the server holds up what came after it in the same turn until the client has answered, if it had answered
-before that in the recording. What a script cannot have: the delays, and the order between turns.
+before that in the recording. A step has the pause before it: the seconds since the one before it in its turn. What a
+script cannot have is the order between turns.
 """
 
 from typing import Any, Dict, List, Optional
@@ -29,10 +30,10 @@ ANSWERS = (RESULT, ERROR)
 class Step:
     """Something that happens in a turn: the server sends ``message``, or waits for the answer to its own question."""
 
-    __slots__ = ("message", "owner", "apart", "awaits")
+    __slots__ = ("message", "owner", "apart", "awaits", "pause")
 
     def __init__(self, message: Message, owner: "Optional[Turn]" = None, apart: bool = False,
-                 awaits: bool = False) -> None:
+                 awaits: bool = False, pause: float = 0.0) -> None:
         self.message = message
         """The message that is sent; or the question whose answer is waited for."""
         self.owner = owner
@@ -40,12 +41,14 @@ class Step:
         self.apart = apart
         """True if it came by another HTTP stream than that of the request."""
         self.awaits = awaits
+        self.pause = pause
+        """The seconds between the step before it, or the message of the client, and this one."""
 
 
 class Turn:
     """A message of the client, and what comes of it. A `Talk` makes it."""
 
-    __slots__ = ("message", "key", "steps", "answer", "left")
+    __slots__ = ("message", "key", "steps", "answer", "left", "_at")
 
     def __init__(self, message: Message) -> None:
         self.message = message
@@ -55,6 +58,12 @@ class Turn:
         """The response; None if none was recorded."""
         self.left = False
         """True if the client has given it up, so that no response was needed."""
+        self._at = message.time
+
+    def since(self, message: Message) -> float:
+        """Return the seconds until a message that belongs to this turn, from the last one on."""
+        pause, self._at = message.time - self._at, message.time
+        return max(0.0, pause)
 
     @property
     def is_request(self) -> bool:
@@ -107,6 +116,7 @@ class Talk:
         elif message.kind in ANSWERS and message.request is not None:
             turn = self._of.get(message.request.index)
             if turn is not None:
+                turn.since(message)
                 turn.steps.append(Step(message.request, awaits=True))
 
     def _from_client(self, message: Message) -> None:
@@ -135,7 +145,7 @@ class Talk:
         apart = message.exchange is not None and message.exchange is not own
         if message.session.connection.transport == "http+sse":  # one stream carries everything
             apart = False
-        step = Step(message, owner, apart)
+        step = Step(message, owner, apart, pause=0.0 if turn is None else turn.since(message))
         (self._early if turn is None else turn.steps).append(step)
         if message.kind == REQUEST and turn is not None:
             self._of[message.index] = turn

@@ -13,7 +13,8 @@ GET of ``/sse``             a stream of all that the server sends; its first eve
 POST to that place          202
 ==========================  ========================================================================================
 
-A status by which the recorded server has refused a request is sent again. A Host or an Origin that is not this machine
+A status by which the recorded server has refused a request is sent again; a request of an era that the recording does
+not have gets 400. A Host or an Origin that is not this machine
 is refused, as a web page may have sent the request [2025-06-18 basic/transports §Security Warning]. Header fields are
 not judged: that is what the command `check` is for.
 """
@@ -43,14 +44,17 @@ _MOST_KEPT = 10_000
 
 
 class _Reply:
-    """The response to a POST: JSON if its answer is all there is, otherwise a stream until the last answer."""
+    """The response to a POST: JSON if its answer is all there is, otherwise a stream until the last answer.
+
+    With `begin` it is known whether there is more than the answer, which may come later.
+    """
 
     def __init__(self, exchange: Exchange, wanted: List[Any], fields: List[Any]) -> None:
         self.exchange = exchange
         self._wanted = {id_key(id) for id in wanted}
         self._fields = fields
         self._kept: List[Dict[str, Any]] = []
-        self._streams = self.over = False
+        self._streams = self._awaits = self.over = False
         self._lock = threading.Lock()
 
     def send(self, message: Dict[str, Any]) -> bool:
@@ -60,6 +64,10 @@ class _Reply:
                 return False
             if kind_of(message) in ANSWERS:
                 self._wanted.discard(id_key(message.get("id")))
+            if self._awaits:
+                self.over = True
+                self.exchange.reply(200, [*_JSON, *self._fields], dumps(message).encode("ascii"))
+                return True
             if not self._streams:
                 self._kept.append(message)
                 return True
@@ -75,9 +83,15 @@ class _Reply:
         """The code of the last message that waits, if it is an error."""
         return self._kept[-1].get("error", {}).get("code") if self._kept else None
 
-    def begin(self, status: int) -> None:
-        """Begin the response with what is there. ``status``: by which the recorded server has refused it, or 0."""
+    def begin(self, status: int, answer_only: bool) -> None:
+        """Begin the response with what is there. ``status``: by which the recorded server has refused it, or 0.
+
+        ``answer_only``: one answer is all that comes.
+        """
         with self._lock:
+            self._awaits = answer_only and not self._kept and not status
+            if self._awaits:
+                return
             alone = len(self._kept) == 1 and not self._wanted
             if alone or status:
                 self.over = True
@@ -123,7 +137,8 @@ class _Conversation:
             before.finish()
 
     def close(self) -> None:
-        """End the stream."""
+        """End the stream and the pauses."""
+        self.player.close()
         with self._lock:
             stream, self._stream = self._stream, None
         if stream is not None:
@@ -172,6 +187,8 @@ class Site:
 
     def close(self) -> None:
         """End all connections."""
+        for talk in (self._stateless, *self._sessions.values(), *self._streams.values()):
+            talk.player.close()
         self._server.close()
 
     def _handle(self, exchange: Exchange) -> None:
@@ -212,6 +229,7 @@ class Site:
 
             def gone() -> None:
                 self._streams.pop(name, None)
+                talk.player.close()
 
             exchange.on_close = gone
             talk.listen(exchange, b"event: endpoint\ndata: %s?%s\n\n" % (_SSE.encode(), name.encode()))
@@ -247,7 +265,8 @@ class Site:
         for each in requests:
             if is_stateless(each) is not False:
                 self._end_with(exchange, talk, each["id"], reply)
-        reply.begin(_status(turns, reply))
+        steps = [step for _, turn in turns if turn is not None for step in turn.steps]
+        reply.begin(_status(turns, reply), len(steps) == 1 and steps[0].message.kind in ANSWERS)
 
     @staticmethod
     def _end_with(exchange: Exchange, talk: _Conversation, id: Any, reply: _Reply) -> None:
@@ -266,8 +285,8 @@ def _status(turns: Any, reply: _Reply) -> int:
         if kind_of(message) == REQUEST:
             if isinstance(turn, Turn) and turn.refusal:
                 return turn.refusal
-            if turn is None and is_stateless(message) is not False and reply.code == METHOD_NOT_FOUND:
-                return 404
+            if turn is None and is_stateless(message) is not False:
+                return {METHOD_NOT_FOUND: 404, INVALID_REQUEST: 400}.get(reply.code, 0)
     return 0
 
 

@@ -1,6 +1,7 @@
 """`python3 -m mcp_ref replay` and `trace-diff`, with sessions of our own server and client in every era."""
 import contextlib
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from mcp_ref import Server, connect
 from mcp_ref.cli import main
 from mcp_ref.cli.judge.replay import read_script
+from mcp_ref.deadline import clock
 from mcp_ref.errors import PeerError
 from mcp_ref.playback.pipe import play
 from mcp_ref.playback.player import Book
@@ -102,6 +104,56 @@ def test_a_recording_over_either_transport_answers_its_client_over_either(tmp_pa
         site.close()
     for other in (again, tmp_path / "web.jsonl"):
         assert main(["trace-diff", path, str(other)]) == 0
+
+
+@contextlib.contextmanager
+def playing(book, over):
+    """Play a recording over a pipe, HTTP or HTTP+SSE; yield what `connect` takes."""
+    if over == "pipe":
+        ours, theirs = pair()
+        start_thread("mcp-ref:test", play, book, ours)
+        yield theirs
+        return
+    site = Site(book)
+    site.open()
+    try:
+        yield site.url if over == "http" else site.sse_url
+    finally:
+        site.close()
+
+
+@pytest.mark.parametrize("over, revision", [("pipe", ERAS[1]), ("http", ERAS[1]), ("http", ERAS[2]), ("sse", ERAS[0])])
+def test_recorded_pauses_are_kept(tmp_path, over, revision):
+    """Each event of the recording came 0.2 s after the one before it; it is played four times as fast."""
+    path, saw = recorded(tmp_path, revision)
+    numbers = iter(range(1000))
+    with open(path, encoding="utf-8") as file:
+        lines = [re.sub('"time": ?[0-9.]+', lambda found: '"time":%.1f' % (next(numbers) / 5), line) for line in file]
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    times = []
+    with playing(Book(read_script(path, "replayed"), 4.0), over) as target:
+        with connect(target, revisions=[revision], **OFFERS) as client:
+            client.call_tool("steps", {}, progress=lambda *given: times.append(clock()))
+            times.append(clock())
+            assert use(client)[1:] == saw[1:]
+    assert len(times) == 4 and all(after - before > 0.02 for before, after in zip(times, times[1:])), times
+
+
+@pytest.mark.parametrize("over", ["pipe", "http"])
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
+def test_a_client_of_both_eras_finds_the_era_of_the_recording(tmp_path, over, revision):
+    path, saw = recorded(tmp_path, revision)
+    with playing(Book(read_script(path, "replayed")), over) as target:
+        if over == "http":
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "server/discover",
+                     "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}}
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(urllib.request.Request(target, json.dumps(asked).encode()), timeout=WAIT)
+            with refused.value as reply:
+                assert (reply.code, json.loads(reply.read())["error"]["code"]) == (400, -32600)
+        with connect(target, **OFFERS) as client:
+            assert client.revision.name == revision and client.call_tool("add", {"a": 1, "b": 2}).text == "3"
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse"], ids=["streamable", "sse"])
@@ -234,6 +286,9 @@ def test_json_rpc_lines_and_hars_are_read_as_check_reads_them(tmp_path, capsys):
     (["replay", "/no/such/file", "--as-server"], "cannot be replayed"),
     (["replay", "{file}", "--as-server", "--http", "x:y"], "HOST:PORT"),
     (["replay", "{file}", "--as-client", "x", "--timeout", "0"], "--timeout"),
+    (["replay", "{file}", "--as-client", "x", "--speed", "2"], "--speed is for --as-server"),
+    (["replay", "{file}", "--as-server", "--speed", "fast"], "--speed: takes a number from 0 on, or max, not fast"),
+    (["replay", "{file}", "--as-server", "--speed", "-1"], "--speed"),
     (["replay", "{file}", "--as-client", "http://127.0.0.1:9/mcp", "--token-env", "NOT_THERE"], "NOT_THERE"),
     (["trace-diff", "{file}", "/no/such/file"], "cannot be compared"),
 ])

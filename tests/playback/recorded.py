@@ -1,5 +1,5 @@
 """Recordings of a few messages, and a live client that plays against them."""
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 from mcp_ref.playback.player import Book, Player
 from mcp_ref.playback.script import Script
@@ -34,14 +34,14 @@ def text(id: Any, said: str) -> Dict[str, Any]:
     return answer(id, content=[{"type": "text", "text": said}])
 
 
-def script(*steps: Any) -> Script:
+def script(*steps: Any, times: Sequence[float] = ()) -> Script:
     """A script of pairs: C or S, and a message. A text in place of a pair is a gap."""
     made = Script("it")
-    for line, step in enumerate(steps, 1):
+    for line, (step, time) in enumerate(zip(steps, times or [0.0] * len(steps)), 1):
         if isinstance(step, str):
-            made.take(Event(0.0, "", GAP, text=step), line)
+            made.take(Event(time, "", GAP, text=step), line)
         else:
-            made.take(Event(0.0, {"C": CLIENT, "S": SERVER}[step[0]], MESSAGE, step[1]), line)
+            made.take(Event(time, {"C": CLIENT, "S": SERVER}[step[0]], MESSAGE, step[1]), line)
     return made.finish()
 
 

@@ -1,6 +1,11 @@
 """A recording is played to a live client as the server: what is found, what is rewritten, what waits, what is refused.
 """
+import queue
+
 import pytest
+
+from mcp_ref.deadline import clock
+from mcp_ref.playback.player import Book, Player
 
 from .recorded import META, LiveClient, answer, ask, call, script, tell, text
 
@@ -29,6 +34,38 @@ def test_progress_and_notifications_come_in_their_order_with_the_live_token():
     assert [each.get("method", "answer") for each in got] == [
         "notifications/progress", "notifications/message", "notifications/progress", "answer"]
     assert [got[0]["params"]["progressToken"], got[2]["params"]["progressToken"]] == ["mine", "mine"]
+
+
+def test_a_message_comes_after_the_pause_that_was_recorded_before_it():
+    """A long pause is cut, and a higher speed divides all of them; what was cancelled in a pause goes no further."""
+    steps = [("C", call(1, "f", {"progressToken": 9}))]
+    steps += [("S", tell("notifications/progress", progressToken=9, progress=number)) for number in (1, 2)]
+    steps += [("S", text(1, "done"))]
+    book = Book(script(*steps, times=[5.0, 5.0, 1e9, 1e9 + 0.2]), 50.0)
+    came = queue.Queue()
+    player = Player(book, lambda message, place, apart: came.put((message, clock())))
+    for id, last in (("a", "answer"), ("b", "notifications/progress")):
+        player.receive(call(id, "f", {"progressToken": id}))
+        if id == "b":
+            player.receive(tell("notifications/cancelled", requestId="b"))
+        player.drain()
+        got = [came.get_nowait() for _ in range(came.qsize())]
+        assert [each.get("method", "answer") for each, _ in got][-1] == last
+    assert len(got) == 1, "the rest of a cancelled request was sent"
+
+
+def test_pauses_are_as_long_as_recorded():
+    steps = [("C", call(1, "f", {"progressToken": 9}))]
+    steps += [("S", tell("notifications/progress", progressToken=9, progress=number)) for number in (1, 2)]
+    steps += [("S", text(1, "done"))]
+    times = []
+    player = Player(Book(script(*steps, times=[5.0, 5.1, 5.3, 5.35]), 0.5),
+                    lambda message, place, apart: times.append(clock()))
+    begun = clock()
+    player.receive(call(1, "f", {"progressToken": 1}))
+    player.drain()
+    waited = [after - before for before, after in zip([begun, *times], times)]
+    assert all(live > 1.9 * there for live, there in zip(waited, (0.1, 0.2, 0.05))) and len(waited) == 3, waited
 
 
 def test_who_asks_for_no_progress_gets_none():
@@ -74,7 +111,7 @@ def test_an_answer_to_nothing_changes_nothing():
         "not in the recording", "tools/call", "line 1 of it", "arguments.b: 3 here, 2 there"]),
     (call(2, "sub", a=1, b=2), -32602, ['name: "sub" here, "add" there']),
     (ask(2, "tools/lst"), -32601, ["the recording has no tools/lst", "nearest is tools/list"]),
-    (call(2, "add", META, a=1, b=2), -32601, ["in another revision only"]),
+    (call(2, "add", META, a=1, b=2), -32600, ["recorded with a handshake: begin with initialize"]),
 ])
 def test_what_was_not_recorded_gets_an_error_that_names_the_nearest_request(asked, code, words):
     client = LiveClient(("C", call(1, "add", a=1, b=2)), ("S", text(1, "3")), ("C", ask(2, "tools/list")),

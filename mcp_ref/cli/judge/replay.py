@@ -25,6 +25,8 @@ FILE is what the command check reads: a trace, a HAR, or JSON-RPC messages one a
 
 As server, a request is found by its method and its params; ids, progress tokens and session ids are the live client's.
 What was not recorded gets an error that names the nearest request that was.
+A message comes after the pause that was recorded before it, of at most 10 seconds; --speed 2 makes pauses half as long,
+--speed max leaves them out.
 As client, ids, times, cursors and tokens do not count; they are the live server's.
 
 A trace has masks in place of secrets. As server they are sent as they are; as client a request with one is left out,
@@ -56,6 +58,8 @@ def read_script(name: str, done: str) -> Script:
 def _replay(options: Any) -> int:
     if options.as_server == (options.as_client is not None):
         raise UsageError("replay as which party? --as-server, or --as-client SERVER")
+    if options.as_client is not None and options.speed is not None:
+        raise UsageError("--speed is for --as-server")
     script = read_script(options.file, "replayed")
     for text in script.gaps[:_SHOWN]:
         note("mcp_ref: not recorded, so not replayed: %s" % text)
@@ -69,7 +73,7 @@ def _as_server(options: Any, script: Script) -> int:
     from ...playback.pipe import play
     from ...playback.player import Book
 
-    book = Book(script)
+    book = Book(script, 1.0 if options.speed is None else options.speed)
     try:
         if options.http is None:
             play(book, tell=lambda text: note("mcp_ref: " + text))
@@ -173,6 +177,16 @@ def _trace_diff(options: Any) -> int:
     return FAILED if found else DONE
 
 
+def _speed(text: str) -> float:
+    try:
+        value = 0.0 if text == "max" else float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError("takes a number from 0 on, or max, not %s" % text)
+    return value
+
+
 def _replay_options(parser: argparse.ArgumentParser) -> None:
     from ..tracing import trace_option
 
@@ -180,6 +194,8 @@ def _replay_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a recording")
     parser.add_argument("--as-server", action="store_true", help="answer a live client")
     parser.add_argument("--http", metavar="LISTEN", help="with --as-server: over HTTP, in place of stdio")
+    parser.add_argument("--speed", metavar="FACTOR", type=_speed, help="with --as-server: how many times as fast as it "
+                        "was recorded; max or 0: without pauses (1)")
     parser.add_argument("--as-client", metavar="SERVER",
                         help="drive a live server: a command in quotes, a URL, tcp://host:port or unix:///path")
     parser.add_argument("--token-env", metavar="NAME", help="with --as-client, over HTTP: the variable of the "
