@@ -31,6 +31,7 @@ questions             a round of the request; see `parked`    a request to the c
 roots                 the same: no news of changes            the same: changes are not told
 progress              the same                                the same
 cancellation          the same, also between rounds           the same; a question that is open is withdrawn
+name (`serverInfo`)   in discovery and each result            in `initialize`
 log messages          by the level of each request            by the level of `logging/setLevel`, put in each request
 lists that change     the streams of `subscriptions/listen`   a stream of the bridge's is opened for what is subscribed
 resources that        the same; the bridge subscribes for     the same
@@ -50,8 +51,19 @@ Between two sides of one revision messages pass as they came, and so do tasks, s
 that the older revision has no form for, such as a choice of several values for a client of 2025-06-18, is answered with
 -32602, and the text says what has no form.
 
-Not passed on: batches (their requests go one by one), the `Mcp-Session-Id`, notifications that come while nothing can
-carry them (counted in the session), and tokens of clients
+The name, version and title are those of the server behind, everywhere: a client sees the server that it has been
+configured for. Where several are mounted they are the bridge's, ``Bridge(name=...)``.
+
+Several servers behind one, in one program or on the command line (``mcp_ref bridge mcp.json``)::
+
+    with Bridge(name="tools") as bridge:
+        bridge.mount("files", ["python3", "files.py"])         # its tool `read` is `files__read`
+        bridge.mount("own", server)                            # a `Server` of this process
+        bridge.run_http("127.0.0.1", 8000)
+
+Not passed on: batches (their requests go one by one), the `Mcp-Session-Id`, log messages of a server that has not
+declared ``logging`` (they are in the log of the bridge), notifications that come while nothing can carry them (counted
+in the session), and tokens of clients
 [2026-07-28 basic/authorization/security-considerations §Access Token Privilege Restriction] MUST NOT.
 
 One process serves a bridge: the servers behind, the calls that wait for an answer and the tasks are in its memory. A

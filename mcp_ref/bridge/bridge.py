@@ -31,6 +31,7 @@ from ..codec import decode, encode
 from ..errors import INTERNAL_ERROR, LocalProtocolError, McpError, RpcError
 from ..jsontext import dumps
 from ..limits import DEFAULT, Limits
+from ..messages.base import Implementation
 from ..messages.discover import DiscoverResult
 from ..messages.lifecycle import InitializeResult, ServerCapabilities
 from ..messages.subscriptions import SubscriptionsListenRequestParams
@@ -340,7 +341,13 @@ class Bridge(Server):
         return Route(self._forward)
 
     def _forward(self, context: Context, params: Json) -> Json:
-        return self._session(context).answer(context, context.request.method, params)
+        session, revision = self._session(context), context.session.rules
+        made = session.answer(context, context.request.method, params)
+        if not revision.stateless:
+            return made
+        info = session.identity
+        own = encode(Implementation(info.name, info.version, info.title), revision)
+        return dict(made, _meta=dict(made.get("_meta") or {}, **{SERVER_INFO: own}))
 
     def _introduce(self, connection: Connection, revision: Revision, params: Json) -> InitializeResult:
         """Open the session of a client with a handshake, and say what the server behind is."""

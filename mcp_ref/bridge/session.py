@@ -27,6 +27,7 @@ from ..errors import (
     PeerError, RequestCancelled, RpcError,
 )
 from ..jsonrpc import Request, shown
+from ..jsontext import dumps
 from ..messages.base import Implementation
 from ..messages.logs import LEVELS
 from ..messages.subscriptions import SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams
@@ -254,11 +255,18 @@ class BridgeSession:
     def _having(self, capability: str) -> List[Link]:
         return [link for link in self.links if has(link.client.server_capabilities, capability)]
 
+    @property
+    def identity(self) -> Implementation:
+        """The name that clients see: that of the one server behind, or of the bridge where several are mounted."""
+        link = self.links[0]
+        found = None if link.behind.prefix else link.client.server_info
+        return found or Implementation(*self.bridge.identity[:2])
+
     def introduction(self, revision: Revision) -> "Tuple[Implementation, Optional[str], Json]":
-        """Return the name of the server behind, its instructions, and its capabilities for a client of a revision."""
-        own, link = Implementation(*self.bridge.identity[:2]), self.links[0]
+        """Return the `identity`, the instructions, and the capabilities for a client of a revision."""
+        link = self.links[0]
         if not link.behind.prefix:
-            return link.client.server_info or own, link.client.instructions, link.capabilities(revision)
+            return self.identity, link.client.instructions, link.capabilities(revision)
         merged: Json = {}
         for each in self.links:
             for name, settings in each.capabilities(revision).items():
@@ -267,7 +275,7 @@ class BridgeSession:
                     known.update({flag: True for flag, value in settings.items() if value is True})
         said = ["%s: %s" % (each.behind.prefix, each.client.instructions) for each in self.links
                 if each.client.instructions]
-        return own, "\n\n".join(said) or None, merged
+        return self.identity, "\n\n".join(said) or None, merged
 
     def pass_on(self, method: str, params: Json) -> None:
         """Pass a notification of the client on to the servers that may be sent it."""
@@ -342,7 +350,14 @@ class BridgeSession:
     # Notifications of a server
 
     def tell(self, link: Link, method: str, params: Json) -> None:
-        """Pass a notification on; the module has the table."""
+        """Pass a notification on; the module has the table. A log message of a server that has not declared ``logging``
+        is shown to the operator: clients do not expect any."""
+        if method == LOG_MESSAGE and not has(link.client.server_capabilities, "logging"):
+            from ..diagnostics.redaction import redact_text
+
+            self.note("log message of a server without the capability logging", redact_text("%s: %s: %s" % (
+                link.behind.name, params.get("level"), dumps(params.get("data")))))
+            return
         if link.behind.prefix:
             params = naming.outward(link.behind.prefix, method, params)
         if self.front is None:

@@ -111,6 +111,66 @@ def test_each_side_learns_the_name_the_version_and_the_title_of_the_other(front,
     assert seen[0].get("title") == ("Who asks" if front >= "2025-06-18" else None)
 
 
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+
+
+@pytest.mark.parametrize("front", FRONT)
+@pytest.mark.parametrize("behind", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("mounted", [False, True])
+def test_a_server_has_one_name_everywhere(front, behind, mounted):
+    """That of the server behind; that of the bridge where several are mounted."""
+    inner = Inner([behind]).server
+    with (Bridge(name="both") if mounted else Bridge(inner)) as bridge:
+        if mounted:
+            bridge.mount("one", inner)
+            bridge.mount("two", Server("other"))
+        prefix = "one__" if mounted else ""
+        with connect(bridge, revisions=[front], elicitation=answer) as client:
+            results = [client.list_tools(), client.call_tool(prefix + "add", {"a": 1, "b": 2}),
+                       client.call_tool(prefix + "fail"), client.get_prompt(prefix + "review", {"code": "x"})]
+            names = [client.server_info.name]
+            for result in results:
+                own = (result.meta or {}).get(SERVER_INFO, {})
+                assert bool(own) == (front == "2026-07-28")
+                names += [own["name"]] if own else []
+    assert set(names) == {"both" if mounted else "inner"}
+
+
+@pytest.mark.sends_illegal("*", why="a server that logs without having declared it")
+@pytest.mark.parametrize("front", FRONT)
+def test_log_messages_of_a_server_that_has_declared_none_are_in_the_log_of_the_bridge(front, tmp_path, caplog):
+    script = tmp_path / "careless.py"
+    script.write_text(CARELESS)
+    with Bridge([sys.executable, str(script)], stderr=None) as bridge:
+        with connect(bridge, revisions=[front], on_log=lambda *log: None) as client:
+            client.call_tool("t")
+        told = [record.getMessage() for record in caplog.records if "log message of a server" in record.getMessage()]
+    assert len(told) == 1 and 'warning: "disk full' in told[0] and "careless.py" in told[0]
+    assert "s3cret" not in told[0]
+
+
+CARELESS = """
+import json, sys
+
+def out(**message):
+    print(json.dumps(dict(message, jsonrpc="2.0")), flush=True)
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize":
+        out(id=asked["id"], result={
+            "protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "careless", "version": "1"}})
+    elif asked["method"] == "tools/call":
+        out(method="notifications/message", params={"level": "warning", "data": "disk full, password=s3cret-s3cret"})
+        out(id=asked["id"], result={"content": []})
+    elif asked["method"] == "tools/list":
+        out(id=asked["id"], result={"tools": [{"name": "t", "inputSchema": {"type": "object"}}]})
+    elif "id" in asked:
+        out(id=asked["id"], error={"code": -32601, "message": "Method not found"})
+"""
+
+
 def answer(params, context):
     return {"region": "eu"} if "region" in params.message else {"size": 3}
 

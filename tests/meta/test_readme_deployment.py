@@ -115,11 +115,12 @@ def test_the_lines_for_a_shell_do_what_the_page_says(tmp_path: pathlib.Path) -> 
     keys = shown("sh", "MCP_REF_STATE_KEYS").splitlines()[0].replace("/etc/mcp", str(tmp_path))
     subprocess.run(["sh", "-c", keys], check=True, timeout=WAIT, stdin=subprocess.DEVNULL)
     found = tmp_path / "keys"
-    assert re.fullmatch(r"MCP_REF_STATE_KEYS=[\w-]{43}\n", found.read_text()) and found.stat().st_mode & 0o777 == 0o600
+    assert re.fullmatch(r"MCP_REF_STATE_KEYS=[\w-]{43}\n", found.read_text())
+    assert found.stat().st_mode & 0o777 == 0o600
     (tmp_path / "server.py").write_text('from mcp_ref import Server\nserver = Server("demo")\n', encoding="utf-8")
     words = shown("sh", "--grace").replace("python3", sys.executable).replace(":8000", ":0").split()
-    with subprocess.Popen(words, cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=str(ROOT)), stdin=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE) as serving:
+    with subprocess.Popen(words, cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=str(ROOT)),
+                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as serving:
         try:
             assert serving.stderr is not None and b"with 4 workers" in serving.stderr.readline()
         finally:
