@@ -472,6 +472,33 @@ def test_what_is_no_structured_content_is_none_to_users(copied: Any) -> None:
     assert none == copied(CallToolResult([], structured_content=None)) != null
 
 
+@pytest.mark.parametrize("content, structured, wanted", [
+    (['{"a": 1}'], ABSENT, {"a": 1}),
+    (["5"], ABSENT, 5),
+    (["null"], ABSENT, None),
+    (["5"], {"result": 5}, 5),
+    (["[1,2]"], {"result": [1, 2]}, [1, 2]),
+    (["hello"], {"result": "hello"}, {"result": "hello"}),
+    (['{"result":5}'], {"result": 5}, {"result": 5}),
+    (["6"], {"result": 5}, {"result": 5}),
+    ([], {"result": 5}, {"result": 5}),
+    (["words"], {"a": 1}, {"a": 1}),
+    (['{"a": 2}'], [1], [1]),
+    (["5"], NULL, None),
+    (["hello"], ABSENT, None),
+    (["NaN"], ABSENT, None),
+    (["[" * 200000], ABSENT, None),
+    (["\ud800"], ABSENT, None),
+    (["1", "2"], ABSENT, None),
+    ([], ABSENT, None),
+])
+def test_data_is_structured_content_or_the_json_of_the_only_text(content: Any, structured: Any, wanted: Any) -> None:
+    picture = ImageContent("aGk=", "image/png")
+    for result in (CallToolResult([TextContent(text) for text in content], structured),
+                   CallToolResult([picture, *map(TextContent, content)], structured)):
+        assert result.data == wanted and type(result.data) is type(wanted)
+
+
 def test_null_has_a_name_of_its_own_and_is_one() -> None:
     assert copy.deepcopy(NULL) is NULL is pickle.loads(pickle.dumps(NULL))
     assert not NULL and repr(NULL) == "NULL"

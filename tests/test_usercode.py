@@ -3,13 +3,15 @@ import logging
 import subprocess
 import sys
 import threading
-from typing import Any, Callable, Iterator, List
+import traceback
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
-from mcp_ref import deadline
+from mcp_ref import Server, connect, deadline
 from mcp_ref.diagnostics import one_line, usercode
 from mcp_ref.diagnostics.usercode import PLACES, RECORDS_PER_MINUTE, log_raised, name_of, shown_error
+from mcp_ref.errors import PeerError
 from tests.meta.facts import ROOT
 from tests.support.patience import WAIT
 from tests.support.sides import eventually, in_thread
@@ -62,6 +64,51 @@ def test_a_record_has_who_what_and_the_traceback(said: List[logging.LogRecord]) 
     assert record.getMessage() == "tool 'x' raised ValueError: here (tools/call, request 7)"
     assert (record.name, record.levelno) == ("mcp_ref.usercode", logging.ERROR)
     assert record.exc_info is not None and "in here\n" in logging.Formatter().formatException(record.exc_info)
+
+
+def in_deep() -> None:
+    here()
+
+
+SERVED: Dict[str, Callable[[Any], Any]] = {
+    "tool": lambda client: client.call_tool("tool"),
+    "resource": lambda client: client.read_resource("test://resource"),
+    "template": lambda client: client.read_resource("other://template"),
+    "prompt": lambda client: client.get_prompt("prompt"),
+    "completion": lambda client: client.complete("completed", "word", ""),
+}
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("kind", SERVED)
+def test_the_traceback_of_a_handler_starts_at_its_own_frame(
+    kind: str, revision: str, said: List[logging.LogRecord]
+) -> None:
+    server = Server("failing")
+    server.tool(name="tool")(lambda: in_deep())
+    server.resource("test://resource", name="resource")(lambda: in_deep())
+    server.resource("other://{name}", name="template")(lambda name: in_deep())
+    server.prompt(name="prompt")(lambda: in_deep())
+    server.prompt(name="completed")(lambda word: word)
+    server.completion("completed", "word")(lambda value: in_deep())
+    with connect(server, era=revision) as client:
+        try:
+            SERVED[kind](client)
+        except PeerError as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            assert len(frames) <= 6, "a program's own call is not far above the error"
+    record, = said
+    assert record.exc_info is not None
+    assert [frame.name for frame in traceback.extract_tb(record.exc_info[2])] == ["<lambda>", "in_deep", "here"]
+
+
+def test_what_no_frame_of_an_author_has_raised_has_all_of_its_traceback(said: List[logging.LogRecord]) -> None:
+    server = Server("odd")
+    server.tool(name="tool")(lambda: object())
+    with connect(server) as client:
+        client.call_tool("tool")
+    record, = said
+    assert record.exc_info is not None and traceback.extract_tb(record.exc_info[2])
 
 
 def test_a_place_has_its_rate_and_fills_evenly(said: List[logging.LogRecord], clock: List[float]) -> None:

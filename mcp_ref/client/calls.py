@@ -165,7 +165,7 @@ class Calls(TaskCalls, Role):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
-    ) -> Any:
+    ) -> "Union[CallToolResult, InputRequiredResult]":
         """Call a tool and wait for its result; that of a tool that failed has a true ``is_error``.
 
         The result is checked, see `mcp_ref.client.structured`: `InvalidResult` for one that is not what the tool's
@@ -190,10 +190,10 @@ class Calls(TaskCalls, Role):
         if "tasks" in self.server_capabilities and self._needs_task(name):
             return self._call_as_task(params, options)
         if not self.check_results:
-            return self._requests.call(CALL_TOOL, params, options)
+            return self._requests.call(CALL_TOOL, params, options)  # type: ignore[no-any-return]
         check = self._cached.result_check()
         version = check.tools.version  # of the list, before the call: it may change during it
-        return check(name, self._requests.call(CALL_TOOL, params, options), version)
+        return check(name, self._requests.call(CALL_TOOL, params, options), version)  # type: ignore[no-any-return]
 
     @overload
     def submit_tool(
@@ -296,7 +296,7 @@ class Calls(TaskCalls, Role):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
-    ) -> Any:
+    ) -> "Union[ReadResourceResult, InputRequiredResult]":
         """Return the contents of a resource, from the cache while the server said that they are good and not changed.
 
         ``refresh`` asks. ``timeout`` (seconds), ``progress`` and the other options: see `call_tool`; with
@@ -305,7 +305,8 @@ class Calls(TaskCalls, Role):
         if unknown:
             refuse(Calls.read_resource, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._cached.answer(READ_RESOURCE, {"uri": uri}, bytes_of, refresh, options)
+        return self._cached.answer(  # type: ignore[no-any-return]
+            READ_RESOURCE, {"uri": uri}, bytes_of, refresh, options)
 
     @overload
     def submit_resource(
@@ -421,7 +422,7 @@ class Calls(TaskCalls, Role):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
-    ) -> Any:
+    ) -> "Union[GetPromptResult, InputRequiredResult]":
         """Return the messages of a prompt.
 
         ``timeout`` (seconds), ``progress`` and the other options: see `call_tool`; with ``rounds="manual"`` the result
@@ -430,7 +431,7 @@ class Calls(TaskCalls, Role):
         if unknown:
             refuse(Calls.get_prompt, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._requests.call(GET_PROMPT, _named(name, arguments), options)
+        return self._requests.call(GET_PROMPT, _named(name, arguments), options)  # type: ignore[no-any-return]
 
     @overload
     def submit_prompt(

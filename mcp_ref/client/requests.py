@@ -7,7 +7,7 @@ Only what the first answer does not settle goes on in a `mcp_ref.client.request_
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 
 from ..codec import DecodeError, decoder
-from ..errors import LocalProtocolError, PeerError, PeerProtocolError, TransportError
+from ..errors import LocalProtocolError, McpError, PeerError, PeerProtocolError, TransportError
 from ..messages.base import COMPLETE
 from ..methods import CALL_TOOL, GET_PROMPT, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, PING, result_class
 from ..peer.dispatcher import Connection
@@ -91,19 +91,25 @@ class Requests:
         self, flow: RequestFlow, timeout: Optional[float], progress: Optional[ProgressCallback],
         extend_on_progress: bool, within: "Optional[Incoming]" = None,
     ) -> None:
-        """Drive a flow in the calling thread until it is done. Each round has the whole ``timeout``."""
-        while flow.state is not DONE:
-            if flow.state is not SEND:
-                flow.proceed()
-                continue
-            flow.sent()
-            try:
-                result = flow.connection.request(
-                    flow.method, flow.params, timeout, progress, extend_on_progress, within)
-            except (TransportError, PeerError) as error:
-                flow.failed(error)
-            else:
-                flow.received(result)
+        """Drive a flow in the calling thread until it is done. Each round has the whole ``timeout``.
+
+        The traceback of an error starts here, so that a program's own call is not far above it.
+        """
+        try:
+            while flow.state is not DONE:
+                if flow.state is not SEND:
+                    flow.proceed()
+                    continue
+                flow.sent()
+                try:
+                    result = flow.connection.request(
+                        flow.method, flow.params, timeout, progress, extend_on_progress, within)
+                except (TransportError, PeerError) as error:
+                    flow.failed(error)
+                else:
+                    flow.received(result)
+        except McpError as error:
+            raise error.with_traceback(None)
 
     def submit(
         self, method: str, params: Dict[str, Any], options: Options = PLAIN, read: Optional[Reader] = None,

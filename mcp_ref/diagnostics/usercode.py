@@ -2,7 +2,8 @@
 
 A server runs handlers, a client callbacks, and both run hooks: ``authenticate``, the sink of a trace, a policy. What
 such a function raises must not end a connection, and the peer is not told all of it. So its author learns of it here or
-nowhere: `log_raised` is the one function that logs it, with the traceback, on the logger ``mcp_ref.usercode``.
+nowhere: `log_raised` is the one function that logs it, with the traceback, on the logger ``mcp_ref.usercode``. The
+traceback starts at the author's own frame.
 
 Each exception is logged, but no peer may fill a disk by calling what fails. So records are counted for each place,
 which is the function (tool, resource, callback ...), the type of the exception, and the file and line where it was
@@ -214,8 +215,8 @@ def _described(key: Key) -> str:
 def _write(text: str, error: Optional[BaseException]) -> None:
     """Write a record. Never raises, whatever filters and handlers the program has."""
     global _settles
-    info: Any = None if error is None else (type(error), error, error.__traceback__)
     try:
+        info: Any = None if error is None else (type(error), error, _from_author(error))
         logger = get_logger(USERCODE)
         safe = None if error is None else _safe_traceback(error)
         if safe is None:
@@ -232,11 +233,19 @@ def _write(text: str, error: Optional[BaseException]) -> None:
         pass
 
 
+def _from_author(error: BaseException) -> Any:
+    """Return the traceback from the first frame that is not in this package; all of it where every frame is."""
+    ours, step = __name__.rpartition(".diagnostics.")[0] + ".", error.__traceback__
+    while step is not None and str(step.tb_frame.f_globals.get("__name__")).startswith(ours):
+        step = step.tb_next
+    return step or error.__traceback__
+
+
 def _safe_traceback(error: BaseException) -> Optional[str]:
     """Return the traceback of an exception as a log may show it; None if `logging` writes the same."""
     import traceback
 
-    plain = text = "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip("\n")
+    plain = text = "".join(traceback.format_exception(type(error), error, _from_author(error))).rstrip("\n")
     for part in _chained(error):
         notes = getattr(part, "__notes__", None)
         texts = [(": ", (text_of(part) or "").rstrip("\n"))]

@@ -116,7 +116,7 @@ class Host(Servers):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
-    ) -> Any:
+    ) -> "Union[CallToolResult, InputRequiredResult]":
         """Call a tool, if the policy allows it; options (``timeout`` in seconds) and exceptions as `Client.call_tool`.
 
         Raises `Denied`, and then nothing was sent; LookupError for a name that is no tool's.
@@ -215,7 +215,7 @@ class Host(Servers):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
-    ) -> Any:
+    ) -> "Union[ReadResourceResult, InputRequiredResult]":
         """Return the contents of a resource of this server; as `Client.read_resource`. Raises LookupError for no
         server."""
         if unknown:
@@ -254,7 +254,7 @@ class Host(Servers):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
-    ) -> Any:
+    ) -> "Union[GetPromptResult, InputRequiredResult]":
         """Return the messages of a prompt; as `Client.get_prompt`. Raises LookupError for a name that is no prompt's.
         """
         if unknown:

@@ -8,12 +8,13 @@ result. Both schemas stay plain dicts here: they are documents with rules of the
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional
 
 from ..codec import ABSENT, Model, held, member, nullable
+from ..jsontext import loads
 from ..options import spelt
 from ..records import dataclass
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Icon, MetaObject, Structured, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
-from .content import ContentBlock, text_of
+from .content import ContentBlock, TextContent, text_of
 from .pagination import Cursor
 
 if TYPE_CHECKING:
@@ -147,6 +148,24 @@ class CallToolResult(Model):
     def text(self) -> str:
         """The text of the content; see `mcp_ref.messages.content.text_of`."""
         return text_of(self.content)
+
+    @property
+    def data(self) -> Any:
+        """The structured content, or else the JSON value in the only text block, so in every revision; None without
+        either.
+
+        Servers wrap a value that is not an object, because up to 2025-11-25 structured content is one. So of structured
+        content ``{"result": value}`` whose text is the JSON of the value alone, this is the value.
+        """
+        structured = self.structured_content
+        if self.has_structured_content and not (isinstance(structured, dict) and list(structured) == ["result"]):
+            return structured
+        texts = [block.text for block in self.content if isinstance(block, TextContent)]
+        try:
+            value = loads(texts[0].encode("utf-8")) if len(texts) == 1 else None
+        except ValueError:  # not JSON
+            return structured
+        return value if not self.has_structured_content or structured == {"result": value} else structured
 
     @property
     def has_structured_content(self) -> bool:

@@ -39,7 +39,8 @@ def record_of(caplog: Any, who: str) -> logging.LogRecord:
     eventually(there)
     record, = found
     assert record.levelno == logging.ERROR and record.exc_info is not None, record
-    assert "in fail\n" in logging.Formatter().formatException(record.exc_info)
+    shown = logging.Formatter().formatException(record.exc_info).splitlines()
+    assert shown[1].endswith("in fail"), "the traceback starts at the author's frame"
     return record
 
 

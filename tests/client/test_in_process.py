@@ -26,7 +26,8 @@ def server():
 def test_a_server_can_be_connected_to(server, revision):
     with connect(server, era=revision) as client:
         assert client.server_info.name == "demo" and client.revision.name == (revision or REVISIONS[-1].name)
-        assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
+        result = client.call_tool("add", {"a": 1, "b": 2})
+        assert (result.text, result.data) == ("3", 3)
         assert "told in the same process" in client.call_tool("fail", {}).text
 
 
