@@ -4,7 +4,8 @@
     python3 -m mcp_ref bridge SERVER                   serve it over another transport or revision; --http HOST:PORT
     python3 -m mcp_ref info SERVER                     who it is, and what it can do
     python3 -m mcp_ref tools SERVER                    list tools; also: resources, prompts; --long for schemas
-    python3 -m mcp_ref call SERVER NAME a=1 b=2        call a tool
+    python3 -m mcp_ref tools SERVER NAME               describe one in full, with its parameters
+    python3 -m mcp_ref call SERVER NAME a=1 b=2        call a tool; --save DIR writes images and audio to files
     python3 -m mcp_ref read SERVER URI                 read a resource
     python3 -m mcp_ref prompt SERVER NAME code=x       get a prompt
     python3 -m mcp_ref complete SERVER REF NAME VALUE  ask for suggestions
@@ -103,7 +104,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         command = _module(name).COMMANDS[name]
         options = parse(name, HOMES[name][1], command, rest)
         as_json = options.json
-        code: int = command.run(options)
+        code: int = options.run(options)
         return code
     except OutputClosed:
         drop_output()

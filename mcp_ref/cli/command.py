@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Tuple
 
 from ..options import closest
 from .output import UsageError, say
@@ -21,6 +21,8 @@ class Command(NamedTuple):
     """True if its first argument is a server, which may also come last, after ``--``."""
     actions: Tuple[str, ...] = ()
     """The words of which one stands before the server; it becomes the option ``action``."""
+    describe: Optional[Callable[[Any], int]] = None
+    """Runs in the place of ``run`` where --help follows what the command needs, to describe what is named."""
 
 
 Commands = Dict[str, Command]
@@ -53,8 +55,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
-    """Return the options of a command; ``json`` and ``live`` (true if a command came after ``--``) are always among
-    them. Raises `UsageError`; SystemExit for --help."""
+    """Return the options of a command; ``json``, ``live`` (true if a command came after ``--``) and ``run`` (the
+    function that runs it) are always among them. Raises `UsageError`; SystemExit for --help."""
     action = None
     if command.actions and words[:1] not in (["--help"], ["-h"]):
         if not words or words[0] not in command.actions:
@@ -74,13 +76,29 @@ def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
     command.configure(parser)
     if tail:
         head[0] = "server"  # a stand-in, so that what is positional keeps its place
-    options = parser.parse_intermixed_args(only_with_equals(head))
+    options = _parsed(parser, only_with_equals(head), command)
     options.live = bool(tail)
     if tail:
         if isinstance(options.server, list) and len(options.server) > 1:
             raise UsageError("%s takes either what stands before -- (%s) or the command behind it, not both" % (
                 name, " ".join(options.server[1:])))
         options.server = tail
+    return options
+
+
+def _parsed(parser: Parser, words: List[str], command: Command) -> Any:
+    """Return the options in these words. Raises SystemExit for --help, unless it is for something that is named."""
+    others = [word for word in words if word not in ("--help", "-h")]
+    if command.describe is not None and len(others) < len(words):
+        try:
+            options = parser.parse_intermixed_args(others)
+        except UsageError:
+            pass  # a word is missing, and help about the command names it
+        else:
+            options.run = command.describe
+            return options
+    options = parser.parse_intermixed_args(words)
+    options.run = command.run
     return options
 
 

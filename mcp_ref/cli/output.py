@@ -60,16 +60,69 @@ def as_json(value: Any) -> str:
 
 
 def show(options: Any, client: Any, result: Any, blocks: List[Any]) -> None:
-    """Print a result: all of it with ``--json``, else the text of its blocks, and other blocks as JSON."""
+    """Print a result: all of it with ``--json``, else the text of its blocks, type and size of binary ones, others as
+    JSON. With ``--save`` binary content is written to files.
+    """
     if options.json:
         say_json(encode(result, client.revision))
-        return
     for block in blocks:
-        text = getattr(block, "text", None)
-        if text is None:
-            say_json(encode(block, client.revision))
-        else:
-            say(text, raw=True)
+        binary = _binary(block)
+        if binary is not None:
+            content, line = binary
+            if options.save is not None and content is not None:
+                line += ": " + _saved(options.save, block, content)
+            (note if options.json else say)(line)
+        elif not options.json:
+            text = getattr(block, "text", None)
+            if text is None:
+                say_json(encode(block, client.revision))
+            else:
+                say(text, raw=True)
+
+
+def _binary(block: Any) -> Optional[Tuple[Optional[bytes], str]]:
+    """Return the binary content of a block, and its type and size in a line; None for a block without any.
+
+    The content is None if it is not base64.
+    """
+    from base64 import b64decode
+
+    holder = getattr(block, "resource", block)
+    encoded = getattr(holder, "blob", getattr(holder, "data", None))
+    if encoded is None:
+        return None
+    kind = one_line(holder.mime_type or "unknown type")
+    try:
+        content = b64decode(encoded)
+    except ValueError:
+        return None, kind + ", not base64"
+    return content, "%s, %s" % (kind, counted(len(content), "byte"))
+
+
+_ENDINGS = re.compile(r"(?:(?:image|audio|video)/(?:x-)?|application/(?=pdf$))([a-z0-9]{1,8})(?:\+xml)?", re.IGNORECASE)
+"""The media types of files that keep their ending; any other is named ``.bin``, so that no file can be executed."""
+
+
+def _saved(folder: str, block: Any, content: bytes) -> str:
+    """Write a new file, named by the kind of block and a number, and return its path. Raises `UsageError`."""
+    import os
+
+    ending = _ENDINGS.fullmatch(getattr(block, "resource", block).mime_type or "")
+    name = "%s-%%d.%s" % (getattr(block, "type", "resource"), ending.group(1).lower() if ending else "bin")
+    number = 0
+    try:
+        os.makedirs(folder, exist_ok=True)
+        while True:
+            number += 1
+            path = os.path.join(folder, name % number)
+            try:
+                with open(path, "xb") as file:  # follows no link, either
+                    file.write(content)
+                return path
+            except FileExistsError:
+                pass
+    except OSError as error:
+        raise UsageError("--save %s: cannot write there: %s" % (folder, error.strerror or error)) from None
 
 
 def write_file(path: str, text: str) -> None:

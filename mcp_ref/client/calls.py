@@ -12,7 +12,7 @@ from ..errors import LocalProtocolError
 from ..methods import (
     CALL_TOOL, COMPLETE, DISCOVER, GET_PROMPT, PING, READ_RESOURCE, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE,
 )
-from ..options import REQUEST_TIMEOUT, refuse, spelt
+from ..options import REQUEST_TIMEOUT, closest, refuse, spelt
 from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
 from ..peer.role import Role
@@ -140,7 +140,9 @@ class Calls(TaskCalls, Role):
             tools = by_name(list(self._cached.items("tools", refresh, options)))
         if name not in tools:
             names = ", ".join(sorted(tools)[:20]) or "none"
-            raise LookupError("the server has no tool %.200r; it has %.1000s" % (name, names))
+            near = closest(name, tools)
+            raise LookupError("the server has no tool %.200r%s; it has %.1000s" % (
+                name, near and ", did you mean %.200r?" % near, names))
         tool: Tool = tools[name]
         return tool
 

@@ -1,4 +1,5 @@
 """The commands that use a server, against one of ours on a socket and against children."""
+import base64
 import json
 import os
 import shlex
@@ -87,7 +88,15 @@ def address():
     (["call", "show", "value=x=y z"], ['"x=y z"']),
     (["call", "show", '{"value": [null]}'], ["[null]"]),
     (["call", "entitle", "title=1", "count=3"], ["111"]),
-    (["call", "picture"], ['  "mimeType": "image/png"']),
+    (["call", "picture"], ["image/png, 3 bytes"]),
+    (["tools", "show"], ["      Show", "      what came.", "      parameters:", "        value?: any"]),
+    (["tools", "show", "--long"], ["        value?: any", "      input schema: {"]),
+    (["resources", "memo://one"], ["  memo://one", "      memo"]),
+    (["resources", "memo://{name}/text"], ["  memo://{name}/text"]),
+    (["prompts", "review"], ["  review(code, language?)", "      arguments:", "        language?"]),
+    (["call", "entitle", "--help"], ["        title: string", "        count: integer = 1",
+                                     "Options: python3 -m mcp_ref call --help"]),
+    (["prompt", "-h", "review"], ["        language?", "Options: python3 -m mcp_ref prompt --help"]),
     (["read", "memo://one"], ["one", "two"]),
     (["prompt", "review", "code=1"], ["# user", "1 in python"]),
     (["complete", "review", "language", "p"], ["perl", "python"]),
@@ -205,6 +214,41 @@ def test_roots_are_told_to_the_server(tmp_path, capsys):
         listener.close()
 
 
+@pytest.mark.parametrize("command", ["call", "prompt"])
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["tcp://127.0.0.1:1", "--help"]])
+def test_help_without_a_name_lists_the_options(command, words, capsys):
+    code, out, err = here(capsys, command, *words)
+    assert code == 0 and "--timeout SECONDS" in out and not err
+
+
+ANSWERING = """
+import json, sys
+answers = json.loads(sys.argv[1])
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = dict(answers, initialize={
+        "protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "prompts": {}},
+        "serverInfo": {"name": "answering", "version": "1"}}).get(asked["method"])
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **({"result": answer} if answer else {
+            "error": {"code": -32601, "message": "Method not found"}})}), flush=True)
+"""
+"""A server of another author, which answers methods by these results."""
+
+
+def answering(answers):
+    """The words behind -- for a server that answers so."""
+    return ["--", sys.executable, "-c", ANSWERING, json.dumps(answers)]
+
+
+@pytest.mark.parametrize("name, said", [("serch", "the server lists no tool 'serch'; did you mean search?\n"),
+                                        ("search", "")])
+def test_a_tool_that_fails_because_it_is_unknown_gets_the_near_name(name, said, capsys):
+    server = answering({"tools/list": {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]},
+                        "tools/call": {"content": [{"type": "text", "text": "no such tool"}], "isError": True}})
+    assert here(capsys, "call", name, *server) == (1, "no such tool\n", said)
+
+
 @pytest.mark.parametrize("command", ["tools", "resources", "prompts"])
 def test_a_server_without_a_list_has_an_empty_one(command, capsys):
     listener = Server("bare").listen("tcp://127.0.0.1:0")
@@ -215,12 +259,78 @@ def test_a_server_without_a_list_has_an_empty_one(command, capsys):
         listener.close()
 
 
+# Binary content
+
+PIXELS = base64.b64encode(b"x" * 70).decode("ascii")
+BLOCKS = [
+    ({"type": "image", "data": PIXELS, "mimeType": "image/png"}, "image/png, 70 bytes", "image-1.png"),
+    ({"type": "image", "data": "AA==", "mimeType": "image/svg+xml"}, "image/svg+xml, 1 byte", "image-1.svg"),
+    ({"type": "audio", "data": "AAAA", "mimeType": "audio/x-wav"}, "audio/x-wav, 3 bytes", "audio-1.wav"),
+    ({"type": "image", "data": "AAAA", "mimeType": "image/../../png"}, "image/../../png, 3 bytes", "image-1.bin"),
+    ({"type": "image", "data": "AAAA", "mimeType": "application/x-sh\x1b"}, "application/x-sh\\x1b, 3 bytes",
+     "image-1.bin"),
+    ({"type": "resource", "resource": {"uri": "file:///../../etc/x", "blob": "AAAA", "mimeType": "application/pdf"}},
+     "application/pdf, 3 bytes", "resource-1.pdf"),
+    ({"type": "resource", "resource": {"uri": "x://y", "blob": "AAAA"}}, "unknown type, 3 bytes", "resource-1.bin"),
+]
+
+
+@pytest.mark.sends_illegal("*", why="its media types and base64 are odd")
+@pytest.mark.parametrize("command, title", [("call", "words"), ("prompt", "# user")])
+@pytest.mark.parametrize("block, shown, name", BLOCKS, ids=[shown for _, shown, _ in BLOCKS])
+def test_binary_content_is_shown_by_type_and_size_and_saved_to_a_new_file(
+    block, shown, name, command, title, tmp_path, capsys
+):
+    server = answering({"tools/call": {"content": [{"type": "text", "text": "words"}, block]},
+                        "prompts/get": {"messages": [{"role": "user", "content": block}]}})
+    assert here(capsys, command, "get", *server) == (0, "%s\n%s\n" % (title, shown), "")
+    folder = tmp_path / "new" / "folder"
+    saving = [command, "get", "--save", str(folder)]
+    assert here(capsys, *saving, *server) == (0, "%s\n%s: %s\n" % (title, shown, folder / name), "")
+    (folder / name).write_bytes(b"mine")
+    second, third = (folder / name.replace("-1.", "-%d." % number) for number in (2, 3))
+    second.symlink_to(tmp_path / "elsewhere")
+    code, out, err = here(capsys, *saving, "--json", *server)
+    assert code == 0 and json.loads(out) and err == "%s: %s\n" % (shown, third)
+    assert (folder / name).read_bytes() == b"mine" and not (tmp_path / "elsewhere").exists()
+    assert sorted(folder.iterdir()) == sorted([folder / name, second, third]), "nothing anywhere else"
+
+
+@pytest.mark.sends_illegal("*", why="its media types and base64 are odd")
+def test_what_is_not_base64_is_told_and_not_saved(tmp_path, capsys):
+    server = answering({"prompts/get": {"messages": [
+        {"role": "user", "content": {"type": "image", "data": "A", "mimeType": "image/png"}}]}})
+    code, out, err = here(capsys, "prompt", "get", "--save", str(tmp_path), *server)
+    assert (code, out, list(tmp_path.iterdir())) == (0, "# user\nimage/png, not base64\n", [])
+
+
+def test_a_binary_resource_is_saved_and_a_folder_that_is_none_is_told(tmp_path, capsys):
+    server = Server("binary")
+    server.resource("blob://one", mime_type="image/png")(lambda: b"x" * 70)
+    with server.listen("tcp://127.0.0.1:0") as listener:
+        words = ["read", listener.address, "blob://one"]
+        assert here(capsys, *words) == (0, "image/png, 70 bytes\n", "")
+        code, out, err = here(capsys, *words, "--save", str(tmp_path))
+        assert (tmp_path / "resource-1.png").read_bytes() == b"x" * 70 and out.endswith("resource-1.png\n")
+        code, out, err = here(capsys, *words, "--save", str(tmp_path / "resource-1.png"))
+        assert (code, out) == (2, "") and "--save" in one_line_of(err) and "resource-1.png" in err
+
+
 # Exit codes: 0 done, 1 no, 2 usage, 3 no connection, 130 interrupted
 
 
 @pytest.mark.parametrize("arguments, code, words", [
     (["call", "fail", "text=no"], 1, ""),
     (["call", "nope"], 1, "Unknown tool"),
+    (["call", "shwo"], 1, "Unknown tool: shwo (-32602); did you mean show?"),
+    (["read", "memo://on"], 1, "did you mean memo://one?"),
+    (["prompt", "revew"], 1, "did you mean review?"),
+    (["complete", "revew", "language", "p"], 1, "did you mean review?"),
+    (["tools", "shwo"], 2, "the server lists no tool 'shwo'; did you mean show?"),
+    (["tools", "nothing-like\x1b"], 2, "the server lists no tool 'nothing-like\\x1b'; tools SERVER shows all"),
+    (["prompts", "revew"], 2, "lists no prompt 'revew'; did you mean review?"),
+    (["resources", "memo://{nam}/text"], 2, "did you mean memo://{name}/text?"),
+    (["call", "shwo", "--help"], 2, "did you mean show?"),
     (["read", "memo://x"], 1, "Resource not found"),
     (["prompt", "review"], 1, "code"),
     (["complete", "review", "nope", "p"], 1, "nope"),

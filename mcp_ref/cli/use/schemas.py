@@ -4,8 +4,9 @@ Schemas come from a server, so nothing here raises for an odd one, and all work 
 a schema are followed, and of those that lead in a circle the first few.
 """
 
+from itertools import islice
 from json import dumps
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from ...messages.prompts import Prompt
 from ...messages.tools import Tool
@@ -27,6 +28,8 @@ _STEPS = 5
 _CHOICES = 8
 """Choices, and members of an object, that are shown."""
 _PARAMETERS = 40
+_LINES = 400
+"""Lines about one tool."""
 _LONGEST = 60
 """Characters of a name or of a default."""
 
@@ -87,13 +90,19 @@ def _target(reference: str, whole: Any) -> Any:
     return whole
 
 
+def _referred(schema: Any, whole: Any) -> Any:
+    """Return the schema that a reference leads to; any other schema itself."""
+    reference = schema.get("$ref") if isinstance(schema, dict) else None
+    return _target(reference, whole) if isinstance(reference, str) else schema
+
+
 # For people
 
 
 def signature(tool: Tool) -> str:
     """Return a tool in one line: ``name(param: type, param: type = default, param?: type) -> type``.
 
-    A parameter with a question mark may be left out, and the schema names no default.
+    A parameter, or a member of one, with a question mark may be left out, and the schema names no default.
     """
     output = "" if tool.output_schema is None else " -> " + shown(tool.output_schema, tool.output_schema)
     return "%s(%s)%s" % (one_line(tool.name), _parameters(tool.input_schema), output)
@@ -105,24 +114,69 @@ def prompt_signature(prompt: Prompt) -> str:
     return "%s(%s)" % (one_line(prompt.name), _joined(arguments))
 
 
+def details(tool: Tool) -> Iterator[str]:
+    """Yield lines about the parameters and the result of a tool: types, defaults, descriptions, and their members."""
+    for title, schema in (("parameters", tool.input_schema), ("result", tool.output_schema)):
+        lines = list(islice(_described(schema, schema), _LINES))
+        if lines or schema is tool.input_schema:
+            yield "%s:%s" % (title, "" if lines else " none")
+        yield from ("  " + line for line in lines)
+        if len(lines) == _LINES:
+            yield "  ... (--long shows the whole schema)"
+
+
+def prompt_details(prompt: Prompt) -> Iterator[str]:
+    """Yield lines about the arguments of a prompt, each with its description."""
+    yield "arguments:" + ("" if prompt.arguments else " none")
+    for each in islice(prompt.arguments or (), _LINES):
+        yield "  " + word(each.name) + ("" if each.required else "?")
+        yield from ("      " + one_line(line) for line in (each.description or "").strip().splitlines())
+
+
+def _described(schema: Any, whole: Any, steps: int = _STEPS) -> Iterator[str]:
+    for line, member in _members(schema, whole):
+        yield line
+        about = member.get("description") if isinstance(member, dict) else None
+        inside = _object_in(member, whole)
+        below = _described(inside, whole, steps - 1) if steps else iter(())
+        yield from ("    " + one_line(part) for part in (about if isinstance(about, str) else "").strip().splitlines())
+        yield from ("    " + part for part in below)
+
+
+def _object_in(schema: Any, whole: Any, steps: int = 3) -> Any:
+    """Return the schema of the object that a value is or has in it: as an item, or as one of its choices."""
+    schema = _referred(schema, whole)
+    if not isinstance(schema, dict) or not steps or parameters(schema):
+        return schema
+    choices = [schema.get("items")]
+    for keyword in ("anyOf", "oneOf"):
+        choices += schema[keyword][:_CHOICES] if isinstance(schema.get(keyword), list) else []
+    found = (_object_in(each, whole, steps - 1) for each in choices)
+    return next((each for each in found if parameters(each)), None)
+
+
 def _parameters(schema: Any) -> str:
+    return _joined(line for line, _ in _members(schema, schema))
+
+
+def _members(schema: Any, whole: Any, steps: int = 2) -> Iterator[Tuple[str, Any]]:
+    """Yield the line of each member of an object, and its schema; those that are needed come first."""
     required = schema.get("required") if isinstance(schema, dict) else None
     needed = required if isinstance(required, list) else []
-    listed = sorted(parameters(schema).items(), key=lambda item: item[0] not in needed)  # needed ones first
-    return _joined(_parameter(name, each, name in needed, schema) for name, each in listed)
+    for name, member in sorted(parameters(schema).items(), key=lambda item: item[0] not in needed):
+        yield _parameter(name, member, name in needed, whole, steps), member
 
 
-def _parameter(name: str, schema: Any, needed: bool, whole: Any) -> str:
+def _parameter(name: str, schema: Any, needed: bool, whole: Any, steps: int) -> str:
     default = " = " + cut(_json(schema["default"])) if isinstance(schema, dict) and "default" in schema else ""
     if needed:
         default = ""
-    return "%s%s: %s%s" % (word(name), "" if needed or default else "?", shown(schema, whole), default)
+    return "%s%s: %s%s" % (word(name), "" if needed or default else "?", shown(schema, whole, steps), default)
 
 
 def shown(schema: Any, whole: Any, steps: int = 2) -> str:
     """Return the type of a schema's values, such as ``string``, ``integer | null``, ``[string]``, ``{x: number}``."""
-    if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
-        schema = _target(schema["$ref"], whole)
+    schema = _referred(schema, whole)
     if not isinstance(schema, dict):
         return "any"
     values = [schema["const"]] if "const" in schema else schema.get("enum")
@@ -136,8 +190,7 @@ def _shown_type(name: str, schema: Mapping[str, Any], whole: Any, steps: int) ->
     if name == "array" and steps and isinstance(schema.get("items"), dict):
         return "[%s]" % shown(schema["items"], whole, steps - 1)
     if name == "object" and steps and parameters(schema):
-        members = (word(each) + ": " + shown(value, whole, steps - 1) for each, value in parameters(schema).items())
-        return "{%s}" % _joined(members, most=_CHOICES)
+        return "{%s}" % _joined((line for line, _ in _members(schema, whole, steps - 1)), most=_CHOICES)
     return name
 
 

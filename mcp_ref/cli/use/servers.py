@@ -18,18 +18,21 @@ complete     CompleteResult
 ping         ``{"milliseconds": [0.21, ...], "revision": "...", "server": Implementation}``
 ===========  =====================================================================
 
+`tools`, `resources` and `prompts` with a name show only what has it, in the same shape.
 `python3 -m mcp_ref explain Tool` tells the members of each.
 """
 
 import argparse
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ...codec import encode
-from ...errors import METHOD_NOT_FOUND, CapabilityMissing, PeerError, ProtocolError
-from ..command import Command, Commands
+from ...errors import METHOD_NOT_FOUND, CapabilityMissing, McpError, PeerError, ProtocolError
+from ...options import closest
+from ..command import Command, Commands, program
 from ..output import DONE, FAILED, UsageError, as_json, note, one_line, say, say_json, show
 from .connecting import connected, server_options
-from .schemas import prompt_signature, signature, word
+from .schemas import details, prompt_details, prompt_signature, signature, word
 from .values import Typed, pairs_of, read_words, settled, texts_of
 
 
@@ -43,6 +46,8 @@ class ServerList(NamedTuple):
     """The name of the list in the result."""
     title: str
     items: Callable[[Any], Iterable[Any]]
+    name: Callable[[Any], str]
+    """Returns what an item is called by."""
     head: Callable[[Any], str]
     """Returns the line of an item."""
     about: Callable[[Any], Optional[str]]
@@ -51,6 +56,8 @@ class ServerList(NamedTuple):
     """The text between line and description, where only the first line of the description is shown."""
     schemas: Callable[[Any], Dict[str, Any]] = lambda item: {}
     """Returns what else ``--long`` shows of an item: title -> JSON."""
+    details: Callable[[Any], Iterable[str]] = lambda item: ()
+    """Returns the lines below the description of the only item that is shown."""
 
 
 def _tool_schemas(tool: Any) -> Dict[str, Any]:
@@ -60,44 +67,85 @@ def _tool_schemas(tool: Any) -> Dict[str, Any]:
 
 LISTS: Dict[str, Tuple[ServerList, ...]] = {
     "tools": (
-        ServerList("tools", "tools", lambda client: client.tools(),
-                   signature, lambda item: item.description, _BELOW, _tool_schemas),
+        ServerList("tools", "tools", lambda client: client.tools(), lambda item: item.name,
+                   signature, lambda item: item.description, _BELOW, _tool_schemas, details),
     ),
     "resources": (
-        ServerList("resources", "resources", lambda client: client.resources(),
+        ServerList("resources", "resources", lambda client: client.resources(), lambda item: item.uri,
                    lambda item: one_line(item.uri), lambda item: item.description or item.name),
         ServerList("resourceTemplates", "templates", lambda client: client.resource_templates(),
-                   lambda item: one_line(item.uri_template), lambda item: item.description or item.name),
+                   lambda item: item.uri_template, lambda item: one_line(item.uri_template),
+                   lambda item: item.description or item.name),
     ),
     "prompts": (
-        ServerList("prompts", "prompts", lambda client: client.prompts(),
-                   prompt_signature, lambda item: item.description, _BELOW),
+        ServerList("prompts", "prompts", lambda client: client.prompts(), lambda item: item.name,
+                   prompt_signature, lambda item: item.description, _BELOW, details=prompt_details),
     ),
 }
 
 
 def _list(options: Any) -> int:
+    rows = LISTS[options.lists]
     with connected(options) as client:
-        found = {listed.member: _items(client, listed) for listed in LISTS[options.lists]}
+        found = {listed.member: _items(client, listed) for listed in rows}
+        if options.name is not None:
+            wanted = {listed.member: [item for item in found[listed.member] if listed.name(item) == options.name]
+                      for listed in rows}
+            if not any(wanted.values()):
+                meant = _meant(client, options.lists, options.name)
+                raise UsageError("the server lists no %s%s" % (
+                    one_line("%s %r" % (rows[0].title[:-1], options.name)),
+                    meant or "; %s SERVER shows all" % options.lists))
+            found = wanted
         if options.json:
             say_json({member: [encode(item, client.revision) for item in items] for member, items in found.items()})
             return DONE
-        for listed in LISTS[options.lists]:
-            say("%s: %d" % (listed.title, len(found[listed.member])))
+        for listed in rows:
+            if options.name is None:
+                say("%s: %d" % (listed.title, len(found[listed.member])))
             for item in found[listed.member]:
-                _show_item(listed, item, options.long)
+                _show_item(listed, item, options.long, options.name is not None)
     return DONE
 
 
-def _show_item(listed: ServerList, item: Any, whole: bool) -> None:
-    """Print an item and the first line of its description; with ``whole``, all of it and its schemas."""
+def _show_item(listed: ServerList, item: Any, schemas: bool, alone: bool) -> None:
+    """Print an item and the first line of its description; with ``schemas`` or ``alone``, all of it and more."""
     head, lines = "  " + listed.head(item), [one_line(line) for line in (listed.about(item) or "").strip().splitlines()]
-    if not whole:
+    if not schemas and not alone:
         say(listed.between.join([head] + lines[:1]))
         return
-    say(_BELOW.join([head] + lines))
-    for title, schema in listed.schemas(item).items():
+    say(_BELOW.join([head] + lines + (list(listed.details(item)) if alone else [])))
+    for title, schema in listed.schemas(item).items() if schemas else ():
         say("      %s: %s" % (title, as_json(schema).replace("\n", _BELOW)))
+
+
+def _describe(options: Any) -> int:
+    """Show the tool or prompt that is named, and where the options of the command are."""
+    code = _list(options)
+    if not options.json:
+        say("Options: %s %s --help" % (program(), options.command))
+    return code
+
+
+@contextmanager
+def _naming(client: Any, lists: str, name: str) -> Iterator[None]:
+    """Add to an error of the server the name that was probably meant, if it lists no such item."""
+    try:
+        yield
+    except PeerError as error:
+        error.args = ("%s%s" % (error, _meant(client, lists, name)),)
+        raise
+
+
+def _meant(client: Any, lists: str, name: str) -> str:
+    """Return words that name the item which was probably meant by a name that is not in the lists of a server."""
+    try:
+        found = [(listed, found_items(client, listed)) for listed in LISTS[lists]]
+    except McpError:
+        return ""  # it is only a hint
+    names = [listed.name(item) for listed, items in found if not isinstance(items, str) for item in items]
+    close = "" if name in names else closest(name, names)
+    return "; did you mean %s?" % one_line(close) if close else ""
 
 
 def _info(options: Any) -> int:
@@ -179,9 +227,13 @@ def _call(options: Any) -> int:
             from .tasks import begin
 
             return begin(options, client, arguments)
-        result = options.asking.attempt(client, lambda: client.call_tool(
-            options.name, arguments, progress=_progress, extend_on_progress=True))
+        with _naming(client, "tools", options.name):
+            result = options.asking.attempt(client, lambda: client.call_tool(
+                options.name, arguments, progress=_progress, extend_on_progress=True))
         show(options, client, result, result.content)
+        meant = _meant(client, "tools", options.name) if result.is_error else ""
+        if meant:
+            note("the server lists no tool %s%s" % (one_line(repr(options.name)), meant))
         return FAILED if result.is_error else DONE
 
 
@@ -200,8 +252,9 @@ def _input_schema(client: Any, name: str, given: Dict[str, Any]) -> Any:
 
 def _read(options: Any) -> int:
     with connected(options) as client:
-        result = options.asking.attempt(client, lambda: client.read_resource(
-            options.uri, progress=_progress, extend_on_progress=True))
+        with _naming(client, "resources", options.uri):
+            result = options.asking.attempt(client, lambda: client.read_resource(
+                options.uri, progress=_progress, extend_on_progress=True))
         show(options, client, result, result.contents)
     return DONE
 
@@ -209,10 +262,11 @@ def _read(options: Any) -> int:
 def _prompt(options: Any) -> int:
     arguments = texts_of(options.arguments)
     with connected(options) as client:
-        result = options.asking.attempt(client, lambda: client.get_prompt(
-            options.name, arguments, progress=_progress, extend_on_progress=True))
-        if options.json or not result.messages:
-            show(options, client, result, [])
+        with _naming(client, "prompts", options.name):
+            result = options.asking.attempt(client, lambda: client.get_prompt(
+                options.name, arguments, progress=_progress, extend_on_progress=True))
+        if options.json:
+            show(options, client, result, [message.content for message in result.messages])
             return DONE
         for message in result.messages:
             say("# " + message.role)
@@ -223,7 +277,8 @@ def _prompt(options: Any) -> int:
 def _complete(options: Any) -> int:
     settled = pairs_of(options.context, "--context")
     with connected(options) as client:
-        result = client.complete(_reference(options.ref), options.argument, options.value, settled or None)
+        with _naming(client, "prompts", options.ref):
+            result = client.complete(_reference(options.ref), options.argument, options.value, settled or None)
         if options.json:
             say_json(encode(result, client.revision))
             return DONE
@@ -275,6 +330,8 @@ def _progress(value: float, total: Optional[float], message: Optional[str]) -> N
 def _lists(name: str, shows: str) -> Callable[[argparse.ArgumentParser], None]:
     def configure(parser: argparse.ArgumentParser) -> None:
         server_options(parser)
+        parser.add_argument("name", nargs="?", metavar="URI" if name == "resources" else "NAME",
+                            help="show only this one, in full")
         parser.add_argument("--long", action="store_true", help="show " + shows)
         parser.set_defaults(lists=name)
 
@@ -283,20 +340,25 @@ def _lists(name: str, shows: str) -> Callable[[argparse.ArgumentParser], None]:
 
 def _call_options(parser: argparse.ArgumentParser) -> None:
     server_options(parser)
-    parser.add_argument("name", help="the tool")
+    parser.add_argument("name", help="the tool; with --help after it, its parameters are shown")
+    parser.set_defaults(command="call", lists="tools", long=False)
     parser.add_argument("--task", action="store_true",
                         help="begin a task, show its id, and do not wait; see the command tasks")
+    save_option(parser)
     _arguments(parser)
 
 
 def _read_options(parser: argparse.ArgumentParser) -> None:
     server_options(parser)
     parser.add_argument("uri", help="the resource's URI")
+    save_option(parser)
 
 
 def _prompt_options(parser: argparse.ArgumentParser) -> None:
     server_options(parser)
-    parser.add_argument("name", help="the prompt")
+    parser.add_argument("name", help="the prompt; with --help after it, its arguments are shown")
+    parser.set_defaults(command="prompt", lists="prompts", long=False)
+    save_option(parser)
     _arguments(parser)
 
 
@@ -316,6 +378,11 @@ def _ping_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=int, default=3, help="the number of pings (default: 3)")
 
 
+def save_option(parser: argparse.ArgumentParser) -> None:
+    """Declare the option for binary content."""
+    parser.add_argument("--save", metavar="DIR", help="write images, audio and other binary content to new files there")
+
+
 def _arguments(parser: argparse.ArgumentParser) -> None:
     from . import values
 
@@ -326,11 +393,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 COMMANDS: Commands = {
     "info": Command(_info, server_options, uses_server=True),
     "tools": Command(_list, _lists("tools", "whole descriptions, and the schemas"), uses_server=True),
-    "call": Command(_call, _call_options, uses_server=True),
+    "call": Command(_call, _call_options, uses_server=True, describe=_describe),
     "resources": Command(_list, _lists("resources", "whole descriptions"), uses_server=True),
     "read": Command(_read, _read_options, uses_server=True),
     "prompts": Command(_list, _lists("prompts", "whole descriptions"), uses_server=True),
-    "prompt": Command(_prompt, _prompt_options, uses_server=True),
+    "prompt": Command(_prompt, _prompt_options, uses_server=True, describe=_describe),
     "complete": Command(_complete, _complete_options, uses_server=True),
     "ping": Command(_ping, _ping_options, uses_server=True),
 }

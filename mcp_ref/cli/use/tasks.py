@@ -144,7 +144,10 @@ def _step(value: float, total: Optional[float], message: Optional[str]) -> None:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
+    from .servers import save_option
+
     server_options(parser)
+    save_option(parser)
     parser.add_argument("id", metavar="ID", nargs="?", help="the task")
 
 
