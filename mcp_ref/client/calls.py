@@ -538,6 +538,7 @@ class Calls(TaskCalls, Role):
         else:
             options = Options(timeout, progress, extend_on_progress, meta)
             self._requests.call(SET_LOG_LEVEL, {"level": level}, options)
+            self._handshake.log_level = level
 
     @spelt
     def discover(

@@ -12,11 +12,11 @@ from typing import (
 from ..codec import DecodeError, decode, encode
 from ..diagnostics.usercode import name_of
 from ..errors import ConnectionLost, LocalProtocolError, McpError
-from ..jsonrpc import shown
+from ..jsonrpc import Notification, shown
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
-from ..methods import TASK_STATUS, is_vendor, params_class
+from ..methods import RESOURCE_UPDATED, SET_LOG_LEVEL, SUBSCRIBE, TASK_STATUS, is_vendor, params_class
 from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.context import Context, Route, log_raised
 from ..peer.dispatcher import Connection
@@ -83,6 +83,7 @@ class Client(Calls):
     `mcp_ref.client.cache`. ``check_results``: False to leave results of tools unchecked, see
     `mcp_ref.client.structured`. ``executor``: runs the callbacks. ``strict``: True to refuse what real but careless
     servers send. ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
+    ``restart``: True to do as `reconnect` where a request finds that a server with a handshake has ended; see there.
     """
 
     party = lifecycle.CLIENT
@@ -122,7 +123,7 @@ class Client(Calls):
         check_results: bool = True,
         cache: Optional[SharedAnswers] = None,
         extensions: "Optional[Sequence[Extension]]" = None, tasks: Optional[bool] = None,
-        keepalive: Optional[float] = None,
+        keepalive: Optional[float] = None, restart: bool = False,
     ) -> None:
         self.info = Implementation(name, version, title, description, website_url, icons)
         self.revisions = negotiation.spoken(era, revisions, DEFAULT_ERA)
@@ -139,6 +140,7 @@ class Client(Calls):
         self._takes_tasks = tasks is not False
         self._extend(extensions or (), self._takes_tasks)
         self.keepalive = keepalive
+        self.restart = restart
         self._vendor: "Optional[VendorMethods]" = None
         self.questions = Inflight()
         """The questions of the server in its results that are being answered; see `mcp_ref.client.mrtr`."""
@@ -231,6 +233,8 @@ class Client(Calls):
                 # [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD
                 self.eras[name] = connection.session.rules.name
             self.on_open(connection)
+            if before is not None and not connection.session.rules.stateless:
+                self._ask_again(connection, before)
             return
         self._connect(fresh, negotiation.with_handshake(self.revisions)[-1].name, before)
 
@@ -238,15 +242,14 @@ class Client(Calls):
         """Return the connection that takes the place of one that has ended; the first caller makes it, for all.
 
         In the handshake era there is one where the server has forgotten the session
-        [2025-03-26..2025-11-25 basic/transports §Session Management] MUST. Reading: as soon as there is something
-        to send again. Only what the server has refused because of the session, or what was not sent at all, is sent
-        again. What a server remembers of a session is gone with it: subscriptions, the level of log messages.
-        In the stateless era: see `mcp_ref.client.request_flow`. Raises ``error`` where there can be no connection, and
-        what `open` raises.
+        [2025-03-26..2025-11-25 basic/transports §Session Management] MUST, and with ``restart=True`` where it has
+        ended. Reading: as soon as there is something to send again. Only what the server has refused because of the
+        session, or what was not sent at all, is sent again. In the stateless era: see `mcp_ref.client.request_flow`.
+        Raises ``error`` where there can be no connection, and what `open` raises.
         """
-        stateless = ended.session.rules.stateless
-        if not error.unsent and not stateless:
-            raise error
+        restarts = self.restart or ended.session.rules.stateless
+        if not error.unsent and not ended.session.rules.stateless:
+            raise self._with_advice(ended, error)
         with self._renewing:
             # All requests of a connection fail together. The first thread here makes the new connection; each of the
             # others finds it when it gets the lock.
@@ -255,14 +258,68 @@ class Client(Calls):
             transport: Optional[Transport] = None
             if self.wanted and ended.exchanges is not None:
                 transport = ended.exchanges.reopen()
-            if transport is None and stateless and self.wanted:
+            if transport is None and restarts and self.wanted:
                 transport = self._restarts.next(ended, error, self._closing)
             if transport is None:
-                raise error
-            ended.close()
-            ended.wait_closed(self.limits.shutdown_grace)
-            self._connect(transport, ended.session.rules.name, ended)
+                raise self._with_advice(ended, error)
+            self._replace(ended, transport)
             return self.connection
+
+    def _replace(self, ended: Connection, transport: Transport) -> None:
+        ended.close()
+        ended.wait_closed(self.limits.shutdown_grace)
+        self._connect(transport, ended.session.rules.name, ended)
+
+    def _with_advice(self, ended: Connection, error: ConnectionLost) -> ConnectionLost:
+        """Return an error that says, too, how to go on after the server has ended."""
+        if self.restart or not (self.wanted and ended.table.ended) or successor(ended.transport) is None:
+            return error
+        advised = ConnectionLost("%s\n%s" % (error, self._advice))
+        advised.unsent, advised.left = error.unsent, error.left
+        return advised
+
+    _advice = "client.reconnect() starts it again; with connect(..., restart=True) the next request does"
+
+    def reconnect(self: Self) -> Self:
+        """Open another connection to the same server, with the same options, and return this client.
+
+        For a server that has ended, or that is stuck: a command is started again, as a process of its own, a session is
+        begun anew, with the revision that was spoken. What still waits for an answer gets `ConnectionLost`, and nothing
+        is sent again. Caches are empty then. The level of log messages is set again, and what was subscribed to is
+        subscribed to again and reported as changed once; what else the server remembered is gone. A client that was
+        closed is opened anew, without all that.
+
+        With ``restart=True`` the next request does this for a server that has ended, at most ``max_restarts`` times
+        in a row: only for what has not been sent, so nothing runs twice.
+        Raises what `open` raises, and `LocalProtocolError` for a transport of your own that has no ``renew``.
+        """
+        with self._renewing:
+            ended = self.connection
+            transport = successor(ended.transport)
+            if transport is None:
+                text = "a %s transport cannot be opened a second time: it has no renew(); give open() another one"
+                raise LocalProtocolError(text % ended.transport.name)
+            if self.wanted:
+                self._replace(ended, transport)
+                return self
+        self.open(transport)
+        return self
+
+    def _ask_again(self, connection: Connection, before: Connection) -> None:
+        """Ask for what the server remembered of the session before; what cannot be asked for is logged."""
+        subscriptions = before.state.get("subscriptions")
+        wanted = [] if self._handshake.log_level is None else [(SET_LOG_LEVEL, {"level": self._handshake.log_level})]
+        if subscriptions is not None:
+            connection.state["subscriptions"] = subscriptions
+            wanted += [(SUBSCRIBE, {"uri": uri}) for uri in subscriptions.uris()]
+        for method, params in wanted:
+            try:
+                connection.request(method, params)
+            except McpError as error:
+                connection.counters.note("not asked again", "%s %s: %s" % (method, shown(str(params)), error))
+                continue
+            if method == SUBSCRIBE:  # what changed meanwhile is unknown
+                connection.hear(Notification(RESOURCE_UPDATED, params))
 
     def _retry_connection(
         self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]

@@ -41,7 +41,7 @@ class Handshake:
         self._info = info
         self._declared_to = declared_to
         self._shared = shared
-        self._log_level: Optional[str] = None
+        self.log_level: Optional[str] = None
 
     def capabilities(self, asked: Revision, revision: Revision) -> Dict[str, Any]:
         """Return the capabilities that are declared to a server of revision ``asked``, as on the wire of ``revision``.
@@ -90,7 +90,7 @@ class Handshake:
 
     def reset(self) -> None:
         """Forget the log level of the connection before: another one is about to be opened."""
-        self._log_level = None
+        self.log_level = None
 
     def assume(self, connection: Connection, revision: Revision) -> None:
         """Speak this revision, and say everything in each request [2026-07-28 basic/index §`_meta`] MUST."""
@@ -101,7 +101,7 @@ class Handshake:
         """Set what each request says of us: also our name [2026-07-28 basic/index §`_meta`] SHOULD."""
         session = connection.session
         info = encode(self._info, session.rules)
-        connection.envelope = envelope.fields(session.rules, session.capabilities, info, self._log_level)
+        connection.envelope = envelope.fields(session.rules, session.capabilities, info, self.log_level)
 
     def discovered(self, connection: Connection, result: Optional[Dict[str, Any]]) -> None:
         """Take the first result of `server/discover`, and begin; None: the server did not say what it is."""
@@ -126,7 +126,7 @@ class Handshake:
         Reading: also to a server that has not declared ``logging``. It is no request that could be refused, and there
         are servers that log without having declared it.
         """
-        self._log_level = level
+        self.log_level = level
         self._fill_envelope(connection)
 
     def learn(self, connection: Connection, result: Dict[str, Any]) -> None:

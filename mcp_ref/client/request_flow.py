@@ -37,8 +37,9 @@ nothing, for a stream broke (HTTP)                     the same without a proces
 only asks may be sent again (REPEATABLE), and so may a call of a tool that says of itself that a second call does no
 harm; what was certainly not sent is sent in any case. A process is started when the next request needs it.
 
-In the handshake era a child that ended is an error: what it knew of the session is gone. A request is sent again only
-if the server has forgotten the HTTP session, see `Client.renewed`.
+In the handshake era a child that ended is an error: what it knew of the session is gone. `Client.reconnect` begins
+another one, and with ``restart=True`` the next request does, see `Client.renewed`. A request is sent again only if the
+server has forgotten the HTTP session.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional

@@ -112,6 +112,11 @@ class HandshakeSubscriptions:
         with self._lock:
             self._callbacks.pop(uri, None)
 
+    def uris(self) -> List[str]:
+        """Return the URIs, sorted."""
+        with self._lock:
+            return sorted(self._callbacks)
+
     def listeners(self, uri: str) -> List[UpdateCallback]:
         """Return the callbacks for an update of this URI."""
         with self._lock:

@@ -178,7 +178,7 @@ class RequestTable:
         """Enter a new request. Raises `ConnectionLost` after the end, `Busy` when the table is full."""
         with self._lock:
             if self._ended is not None:
-                lost = ConnectionLost(self._ended)
+                lost = ConnectionLost("%s was not sent: %s" % (method, self._ended))
                 lost.unsent = True
                 raise lost
             if len(self._pending) >= self._limits.max_pending:

@@ -4,6 +4,7 @@
 """
 import json
 import os
+import queue
 import signal
 import sys
 import threading
@@ -13,9 +14,10 @@ import pytest
 from mcp_ref import Server, connect, deadline
 from mcp_ref.client import Client
 from mcp_ref.client.request_flow import Restarts
-from mcp_ref.errors import ConnectionLost, PeerProtocolError
+from mcp_ref.errors import ConnectionLost, LocalProtocolError, PeerProtocolError
 from mcp_ref.limits import Limits
 from mcp_ref.transports.lines.child import StdioChild
+from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.support.scripted import PATIENCE
@@ -38,7 +40,7 @@ TOOLS = [
 ]
 DONE = {"resultType": "complete", "content": [{"type": "text", "text": str(os.getpid())}]}
 ASKS = {"resultType": "input_required", "requestState": "state", "inputRequests": {"r": {"method": "roots/list"}}}
-CAPABILITIES = {"tools": {}, "prompts": {}, "resources": {}, "completions": {}}
+CAPABILITIES = {"tools": {}, "prompts": {}, "resources": {"subscribe": True}, "completions": {}, "logging": {}}
 ANSWERS = {
     "server/discover": dict(SHARED, supportedVersions=["2026-07-28"], capabilities=CAPABILITIES),
     "initialize": {"protocolVersion": "2025-11-25", "capabilities": CAPABILITIES,
@@ -71,6 +73,8 @@ for line in sys.stdin:
                 os._exit(3)
     if era == "legacy" and method == "server/discover":
         answer = {"error": {"code": -32601, "message": "no"}}
+    elif method == "resources/subscribe" and os.path.exists(os.path.join(folder, "refuses")):
+        answer = {"error": {"code": -32602, "message": "gone"}}
     elif name == "asks" and "requestState" not in params:
         answer = {"result": ASKS}
     else:
@@ -219,18 +223,110 @@ def test_many_callers_start_one_new_process(tmp_path):
         assert len(family.starts) == 2
 
 
-def test_with_a_handshake_a_child_that_ended_is_an_error_and_stays_one(tmp_path):
-    for era in ("legacy", "auto"):
-        folder = tmp_path / era
-        folder.mkdir()
-        family = Family(folder, "tools/list", era="legacy")
-        with family.client(era=era) as client:
-            assert str(client.revision) == "2025-11-25"
-            for _ in range(2):
-                with pytest.raises(ConnectionLost) as caught:
-                    client.list_tools()
-                assert not caught.value.may_have_run
-            assert len(family.starts) == 1
+def lost(call, match):
+    with pytest.raises(ConnectionLost, match=match) as caught:
+        call()
+    return caught.value
+
+
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+def test_with_a_handshake_a_child_that_ended_is_an_error_until_it_is_reconnected(tmp_path, era):
+    family = Family(tmp_path, "plain", era="legacy")
+    with family.client(era=era) as client:
+        assert str(client.revision) == "2025-11-25"
+        kept = client.list_tools()
+        advice = r"exited with code 3; last stderr lines: last words\nclient.reconnect\(\) .*restart=True"
+        assert not lost(lambda: client.call_tool("plain"), r"tools/call \(request \d+\): server " + advice).unsent
+        for call in (client.list_prompts, lambda: client.submit_tool("plain").result(PATIENCE)):
+            assert lost(call, "was not sent: server " + advice).unsent
+        assert len(family.starts) == 1
+        assert client.reconnect() is client
+        assert text(client.call_tool("plain")) == str(family.starts[1])
+        assert client.list_tools() is not kept and len(family.got("tools/call")) == 2
+        ids = [message["id"] for message in family.got() if "id" in message]
+        assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_client_can_be_reconnected_that_is_open_or_was_closed(tmp_path, era):
+    family = Family(tmp_path, era=era)
+    with family.client(era=era) as client:
+        client.reconnect().call_tool("plain")
+        client.close()
+        client.reconnect().call_tool("plain")
+        assert len(family.starts) == 3 and len(family.got("tools/call")) == 2
+    with pytest.raises(ConnectionLost):
+        client.ping()
+
+
+@pytest.mark.parametrize("form", ["call", "future"])
+def test_with_restart_the_next_request_starts_the_server_again_and_nothing_runs_twice(tmp_path, form):
+    family = Family(tmp_path, "plain", 10**6, era="legacy")
+    limits = Limits(max_restarts=2, restart_delay=0.0)
+    with family.client(era="legacy", restart=True, limits=limits) as client:
+        def call():
+            return client.call_tool("plain") if form == "call" else client.submit_tool("plain").result(PATIENCE)
+
+        for runs in (1, 2, 3):
+            assert "reconnect" not in str(lost(call, r"tools/call \(request \d+\): server exited with code 3"))
+            assert len(family.starts) == len(family.got("tools/call")) == runs
+        lost(call, "restarted 2 times in a row, which is max_restarts; the last time tools/call was not sent")
+        assert len(family.starts) == len(family.got("tools/call")) == 3
+
+
+def test_what_a_server_remembered_of_its_session_is_asked_for_again(tmp_path):
+    family = Family(tmp_path, era="legacy")
+    heard = queue.SimpleQueue()
+    with family.client(era="legacy") as client:
+        client.set_log_level("warning")
+        client.subscribe_resource("x:a", heard.put)
+        with client.listen(uris=["x:b"], callback=heard.put):
+            client.reconnect()
+            asked = [m["params"] for m in family.got("logging/setLevel", "resources/subscribe")]
+            assert asked == 2 * [{"level": "warning"}, {"uri": "x:a"}, {"uri": "x:b"}]
+            assert [heard.get(timeout=PATIENCE) for _ in "ab"] == ["x:a", "x:b"]
+        assert [m["params"] for m in family.got("resources/unsubscribe")] == [{"uri": "x:b"}]
+        client.close()
+        client.reconnect()
+        assert len(family.got("resources/subscribe")) == 4, "a client that was closed wants nothing"
+
+
+def test_what_cannot_be_asked_for_again_is_told(tmp_path, caplog):
+    family = Family(tmp_path, era="legacy")
+    with family.client(era="legacy") as client:
+        client.subscribe_resource("x:a")
+        (tmp_path / "refuses").touch()
+        client.reconnect()
+        assert client.connection.counters["not asked again"] == 1
+        assert "resources/subscribe {'uri': 'x:a'}: " in caplog.text
+
+
+def test_a_transport_that_cannot_be_opened_again_is_named():
+    here, there = pair()
+    Server("once").connect(there)
+    with Client(era="legacy").open(here) as client:
+        with pytest.raises(LocalProtocolError, match=r"a memory transport cannot be opened a second time: .*renew"):
+            client.reconnect()
+        client.close()
+        with pytest.raises(ConnectionLost) as caught:
+            client.ping()
+        assert "reconnect" not in str(caught.value)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_servers_at_an_address_are_reconnected_to_as_well(era):
+    server = Server("there")
+
+    @server.tool
+    def plain() -> str:
+        return "yes"
+
+    with server.listen("tcp://127.0.0.1:0") as listener, server.listen("http://127.0.0.1:0/mcp") as web:
+        for target in (server, listener.address, web.address):
+            with connect(target, era=era) as client:
+                first = client.connection
+                assert text(client.reconnect().call_tool("plain")) == "yes"
+                assert client.connection is not first and first.closed
 
 
 @pytest.mark.spec("stdio.restart")

@@ -126,6 +126,10 @@ class HttpChannel(ExchangeTransport):
 
     # The promises of a transport
 
+    def renew(self) -> "HttpChannel":
+        """Return another transport to the same server, not open yet."""
+        return type(self)(self._url, **self.options)
+
     def open(self) -> None:
         """Make a first connection, and send nothing on it."""
         self._pool.connect(self._cancel_scope)

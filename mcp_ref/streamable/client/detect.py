@@ -147,9 +147,13 @@ class HttpAuto(Forwarding, ExchangeTransport):
         self._clear, self._asked, self._initialize = True, [], None
         self.inner.agreed(revision)
 
+    def renew(self) -> "HttpAuto":
+        """Return another transport to the same server, not open yet."""
+        return HttpAuto(self._url, **self._first.options)
+
     def reopen(self) -> Optional[Transport]:
         """Return another transport to the same server, if the session of this one has expired."""
-        return HttpAuto(self._url, **self._first.options) if self.inner.reopen() is not None else None
+        return self.renew() if self.inner.reopen() is not None else None
 
     def close(self) -> None:
         """Close the transport in use, and the first one."""

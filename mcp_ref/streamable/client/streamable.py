@@ -157,7 +157,7 @@ class StreamableHttp(HttpChannel):
 
     def reopen(self) -> Optional[Transport]:
         """Return another transport to the same server, if the session has expired."""
-        return type(self)(self._url, **self.options) if self._expired else None
+        return self.renew() if self._expired else None
 
     def _conversation(self) -> Fields:
         """Put the session's id on every request [2025-03-26..2025-11-25 basic/transports §Session Management] MUST."""
