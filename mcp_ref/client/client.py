@@ -24,7 +24,7 @@ from ..peer.executors import Executor
 from ..peer.inflight import Inflight
 from ..peer.request_table import ProgressCallback
 from ..protocol import lifecycle, negotiation
-from ..protocol.capabilities import extensions_in
+from ..protocol.capabilities import UNDECLARED, extensions_in
 from ..revisions import Revision
 from ..transports.base import Transport, successor, was_read
 from ..version import __version__
@@ -84,6 +84,8 @@ class Client(Calls):
     `mcp_ref.client.structured`. ``executor``: runs the callbacks. ``strict``: True to refuse what real but careless
     servers send. ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
     ``restart``: True to do as `reconnect` where a request finds that a server with a handshake has ended; see there.
+    ``tolerate``: faults of a server that you accept: ``"undeclared-capabilities"``, see
+    `mcp_ref.protocol.capabilities`.
     """
 
     party = lifecycle.CLIENT
@@ -123,7 +125,7 @@ class Client(Calls):
         check_results: bool = True,
         cache: Optional[SharedAnswers] = None,
         extensions: "Optional[Sequence[Extension]]" = None, tasks: Optional[bool] = None,
-        keepalive: Optional[float] = None, restart: bool = False,
+        keepalive: Optional[float] = None, restart: bool = False, tolerate: Sequence[str] = (),
     ) -> None:
         self.info = Implementation(name, version, title, description, website_url, icons)
         self.revisions = negotiation.spoken(era, revisions, DEFAULT_ERA)
@@ -141,6 +143,12 @@ class Client(Calls):
         self._extend(extensions or (), self._takes_tasks)
         self.keepalive = keepalive
         self.restart = restart
+        self.tolerate = frozenset(tolerate)
+        if isinstance(tolerate, str) or not self.tolerate.issubset([UNDECLARED]):
+            raise ValueError("tolerate is a list of %r, not %r" % (UNDECLARED, tolerate))
+        self.advice = "" if restart else (
+            "client.reconnect() starts it again; with connect(..., restart=True) the next request does")
+        """The line of `ConnectionLost` that says how to go on after the server has ended; "" for none."""
         self._vendor: "Optional[VendorMethods]" = None
         self.questions = Inflight()
         """The questions of the server in its results that are being answered; see `mcp_ref.client.mrtr`."""
@@ -272,13 +280,11 @@ class Client(Calls):
 
     def _with_advice(self, ended: Connection, error: ConnectionLost) -> ConnectionLost:
         """Return an error that says, too, how to go on after the server has ended."""
-        if self.restart or not (self.wanted and ended.table.ended) or successor(ended.transport) is None:
+        if not (self.advice and self.wanted and ended.table.ended) or successor(ended.transport) is None:
             return error
-        advised = ConnectionLost("%s\n%s" % (error, self._advice))
+        advised = ConnectionLost("%s\n%s" % (error, self.advice))
         advised.unsent, advised.left = error.unsent, error.left
         return advised
-
-    _advice = "client.reconnect() starts it again; with connect(..., restart=True) the next request does"
 
     def reconnect(self: Self) -> Self:
         """Open another connection to the same server, with the same options, and return this client.

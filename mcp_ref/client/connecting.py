@@ -58,6 +58,7 @@ def connect(
     executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
     cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
     tasks: Optional[bool] = None, keepalive: Optional[float] = None, restart: bool = False,
+    tolerate: Sequence[str] = (),
 ) -> Client:
     """Connect to a server, shake hands, and return the client; use it in a ``with`` statement.
 
@@ -86,7 +87,7 @@ def connect(
         era=era, eras=eras, roots=roots, sampling=sampling, elicitation=elicitation, experimental=experimental,
         capabilities=capabilities, on_log=on_log, on_update=on_update, on_notification=on_notification, limits=limits,
         executor=executor, strict=strict, check_results=check_results, cache=cache, extensions=extensions,
-        tasks=tasks, keepalive=keepalive, restart=restart,
+        tasks=tasks, keepalive=keepalive, restart=restart, tolerate=tolerate,
     )
     return client.open(transport_to(
         target, env=env, inherit_env=inherit_env, cwd=cwd, stderr=stderr, headers=headers, token=token, auth=auth,

@@ -15,6 +15,7 @@ from ..messages.lifecycle import ClientCapabilities, InitializeRequestParams, In
 from ..methods import INITIALIZED
 from ..peer.dispatcher import Connection
 from ..protocol import envelope, negotiation
+from ..protocol.capabilities import UNDECLARED
 from ..revisions import Revision
 from .cache import ServerCache, SharedAnswers
 
@@ -84,6 +85,8 @@ class Handshake:
         place = (connection.transport.address or connection.transport.origin, connection.session.rules.name)
         cache = ServerCache(capabilities, self._owner.limits, self._shared, place)
         connection.state["lists"] = cache
+        if UNDECLARED in self._owner.tolerate:
+            connection.session.forgive = connection.forgive
         return cache
 
     # Without

@@ -5,7 +5,7 @@ as something asks for it, `subscriptions.Listening`. Each of them gets an `Owner
 it any object that has these members.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, MutableMapping, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 
 from ..options import REQUEST_TIMEOUT
 from ..peer.request_table import ProgressCallback
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
         limits: Limits
         strict: bool
+        tolerate: FrozenSet[str]
         extensions: Optional[Extensions]
         revisions: Tuple[Revision, ...]
         questions: Inflight

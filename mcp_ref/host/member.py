@@ -111,7 +111,7 @@ class ServerClient(Client):
     def __init__(self, member: "Member", **options: Any) -> None:
         super().__init__(**options)
         self._member = member
-        self._advice = "Host.restart(%r) starts it again" % member.name
+        self.advice = "Host.restart(%r) starts it again" % member.name
         self.end: Optional[str] = None
         """The reason of the connection's end; None while it is open, or while another one takes its place."""
 

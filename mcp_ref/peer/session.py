@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 
 from ..errors import CapabilityMissing, LocalProtocolError
 from ..methods import Method, is_vendor, lookup
+from ..model import Forgive
 from ..protocol import lifecycle
-from ..protocol.capabilities import check
+from ..protocol.capabilities import TRIED, check
 from ..protocol.envelope import Envelope
 from ..revisions import LATEST_HANDSHAKE, Revision
 
@@ -42,6 +43,8 @@ class Session:
     """
     principal: Any = None
     """The identity of the peer, if the transport has found that out (HTTP)."""
+    forgive: Optional[Forgive] = None
+    """The function that is told of requests to a server that has not declared what they need; None: none is sent."""
     log_level: Optional[str] = None
     """The quietest level of log messages that the peer wants, where each request says that."""
 
@@ -141,7 +144,12 @@ class Session:
         if kind == "request":
             self.check_askable(row.capability or method)
         if row.capability is not None or row.extension is not None or kind == "notification":
-            check(row, self.capabilities, self.peer_capabilities, self.rules.name)
+            try:
+                check(row, self.capabilities, self.peer_capabilities, self.rules.name)
+            except CapabilityMissing as missing:
+                if self.forgive is None or missing.capability not in TRIED or kind != "request":
+                    raise
+                self.forgive("undeclared capability", "%s was not declared; %s is sent" % (missing.capability, method))
         self.move(phase, following)
         if phase == lifecycle.OPERATING:
             self._may_send[method] = kind  # nothing that this depends on changes any more

@@ -5,6 +5,22 @@ own; the method's row in `methods` names both. This is a MUST since 2025-06-18
 [2025-06-18..2025-11-25 basic/lifecycle §Operation]. In the older revisions it is a SHOULD; we keep
 to it in all of them.
 
+Reading: that binds a client, too, so it does not ask a server for what that has not declared. Small servers declare
+``{}`` and have tools all the same; a client with ``tolerate=["undeclared-capabilities"]`` asks for what is in TRIED:
+
+==========================  =============================================================================
+not declared                what a client then sends all the same, where its user asks for it
+==========================  =============================================================================
+``tools``                   `tools/list`, `tools/call`
+``prompts``                 `prompts/list`, `prompts/get`
+``resources``               `resources/list`, `resources/templates/list`, `resources/read`
+``resources.subscribe``     `resources/subscribe`, `resources/unsubscribe`
+``completions``             `completion/complete`
+``logging``                 `logging/setLevel`
+``tasks``, extensions       nothing [2025-11-25 basic/utilities/tasks §Tool-Level Negotiation] MUST NOT
+features of clients         nothing, by a server
+==========================  =============================================================================
+
 A capability is present when its key is there: ``"logging": {}`` is a yes. A dotted name asks for a
 member, and ``listChanged`` and ``subscribe`` are flags that count only when true.
 """
@@ -21,6 +37,11 @@ CITATION = {
     "2025-06-18": "2025-06-18 basic/lifecycle §Capability Negotiation",
     "2025-11-25": "2025-11-25 basic/lifecycle §Capability Negotiation",
 }
+
+UNDECLARED = "undeclared-capabilities"
+TRIED = frozenset(("tools", "prompts", "resources", "resources.subscribe", "completions", "logging"))
+"""The capabilities that a client may do without, if its user says so."""
+_ALL_THE_SAME = "; if it has that all the same, connect(..., tolerate=[%r]) asks for it" % UNDECLARED
 
 
 def has(capabilities: Mapping[str, Any], name: str) -> bool:
@@ -43,7 +64,8 @@ def check(method: Method, sender: Mapping[str, Any], receiver: Mapping[str, Any]
     holder, whose = (sender, "this side") if method.holder == SENDER else (receiver, "the peer")
     if not has(holder, method.capability):
         raise CapabilityMissing(
-            "%s needs the capability %s, which %s did not declare" % (method.name, method.capability, whose),
+            "%s needs the capability %s, which %s did not declare%s" % (
+                method.name, method.capability, whose, _ALL_THE_SAME if method.capability in TRIED else ""),
             method.capability,
             CITATION.get(revision, ""),
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set, Tuple
 from ...errors import ConnectionLost, Unauthorized
 from ...limits import DEFAULT, Limits
 from ...messages.logs import LEVELS
+from ...protocol.capabilities import UNDECLARED
 from ...protocol.negotiation import ERAS
 from ...revisions import REVISIONS
 from ...version import __version__
@@ -83,6 +84,8 @@ def connected(options: Any) -> "Client":
     options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
     limits = take_entry(options, _limits(options))
     quiet = options.quiet or is_text(options.trace)  # such a trace shows it
+    undeclared = [fault for fault in options.tolerate if fault == UNDECLARED]
+    options.tolerate = [fault for fault in options.tolerate if fault != UNDECLARED]
     shown = _ServerLines() if is_command(options.server) and not quiet else None
     try:
         client = connect(
@@ -96,12 +99,14 @@ def connected(options: Any) -> "Client":
             sampling=options.asking.sampling(),
             elicitation=options.asking.elicitation(),
             on_log=_log,
+            tolerate=undeclared,
             **target_arguments(options),
         )
     except ConnectionLost as error:
         if shown is not None and not options.json:
             shown.shorten(error)
         raise
+    client.advice = ""  # it is for programs
     if shown is not None:
         shown.opening = False
     if options.log_level:
@@ -301,7 +306,8 @@ def auth_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--private-networks", action="store_true",
                        help="allow that the authorization server of a public server is in a private network")
     group.add_argument("--tolerate", action="append", default=[], metavar="FAULT",
-                       help="accept this fault of an authorization server: issuer-slash or unannounced-pkce")
+                       help="accept this fault of a server, %s, or of an authorization server, issuer-slash or "
+                            "unannounced-pkce" % UNDECLARED)
     group.add_argument("--scope", action="append", default=[], metavar="SCOPE",
                        help="ask for this scope besides those that the server names; may be repeated")
     group.add_argument("--token-file", metavar="FILE",

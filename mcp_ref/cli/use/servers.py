@@ -29,6 +29,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 from ...codec import encode
 from ...errors import METHOD_NOT_FOUND, CapabilityMissing, McpError, PeerError, ProtocolError
 from ...options import closest
+from ...protocol.capabilities import UNDECLARED
 from ..command import Command, Commands, program
 from ..output import DONE, FAILED, UsageError, as_json, note, one_line, say, say_json, show
 from .connecting import connected, server_options
@@ -202,7 +203,8 @@ def _items(client: Any, listed: ServerList) -> List[Any]:
     """Return all items; [], with a note on standard error, if the server has no such list."""
     found = found_items(client, listed)
     if isinstance(found, str):
-        note("this server %s" % found)
+        undeclared = found == "declares no " + listed.title
+        note("this server " + found + "; --tolerate %s asks for them all the same" % UNDECLARED * undeclared)
         return []
     return found
 
