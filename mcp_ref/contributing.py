@@ -267,6 +267,7 @@ What the tests of the tree guard
 ``environments``          what was installed is found again; what asks a registry is tried again
 ``features``              a revision has an attribute for each row of FEATURES and VALUES, and no others
 ``floor``                 the grammar of 3.8, the standard library alone, names, docstrings, lengths
+``from_outside``          what tests know of the inside of the package is counted, folder by folder, and only falls
 ``imports``               nothing is loaded before it is used; the copy works under any name
 ``inspecting``            each feature of the table in `examples/inspecting.md` has a test
 ``layers``                imports go down the floors; no circles; no folder of more than 22 modules; a module with one
