@@ -325,4 +325,5 @@ def test_what_is_public_is_there_and_shown_to_users() -> None:
     read = "\n".join(text_of(path) for path in [*PAGES, PACKAGE / "__init__.py", *python_files("examples")])
     commands = {"mcp_ref.cli.main": "-m mcp_ref", "mcp_ref.__main__": "-m mcp_ref"}
     expect_nothing(["%s is shown nowhere" % name for name in PUBLIC if commands.get(name, name) not in read]
-                   + ["there is no " + name for name in [*PUBLIC, *PURE] if not is_module(name) and name not in commands])
+                   + ["there is no " + name for name in [*PUBLIC, *PURE]
+                      if not is_module(name) and name not in commands])
