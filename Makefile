@@ -2,7 +2,7 @@
 PYTHON ?= python3
 TOOL = $(PYTHON) tests/tools
 
-.PHONY: help selfcheck demo test ci matrix check conformance interop hosts page-test foreign examined bench soak stress
+.PHONY: help selfcheck demo test freeze ci matrix check conformance interop hosts page-test foreign examined bench soak stress
 .PHONY: course deploy fuzz pyz bundled wheel spec
 help:    ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
@@ -12,6 +12,8 @@ demo:    ## run a small server and a client as a ladder (any python3, nothing in
 	@$(PYTHON) -m mcp_ref demo $(ARGS)
 test:    ## run the test suite, in a virtual environment with pytest
 	@$(TOOL)/suite.py $(ARGS)
+freeze:  ## write down anew what must not change unseen (tests/data/frozen); look at the diff
+	@$(TOOL)/suite.py tests/frozen --freeze $(ARGS)
 ci:      ## run what every change has to pass, or some steps of it (ARGS="interop soak")
 	@bash .ci/run $(ARGS)
 matrix:  ## run the test suite on every CPython 3.8 to 3.13 found here

@@ -27,6 +27,7 @@ on after the test. Of a connection that a wider fixture has made the end is not 
 A test marked ``needs(NAME)`` reads a folder that is not part of the project; without it the test is skipped
 (`tests.support.outside`).
 
+`--freeze` writes the files of what must not change (`tests/frozen`).
 `--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all test files;
 `--only-ids FILE` the tests that a JSON file lists; `--after ID` the tests that follow this one. `--judge schema` leaves
 out the checker's rules, `--judge none` the schema, too. `--journal FILE` records failures, skips and progress for
@@ -441,6 +442,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--after", metavar="ID", help="run the tests that follow this one")
     parser.addoption("--judge", choices=("all", "schema", "none"), default="all",
                      help="judge our side of the connections by the checker's rules and the schema, or by less")
+    parser.addoption("--freeze", action="store_true", help="write the files of tests/frozen anew")
     parser.addoption("--journal", metavar="FILE", help="write what fails, and which test runs, to this file")
 
 

@@ -1,11 +1,19 @@
 """What the judges say: the findings of each rule's scene, and the scenes of the examiner with what each is about."""
-from typing import List
+import contextlib
+import importlib
+import io
+import json
+import sys
+from typing import Dict, List
 
 from mcp_ref.checker import Checker
 from mcp_ref.checker.rules import load
 from mcp_ref.checker.scenes import trace
+from mcp_ref.cli import main
 from mcp_ref.examiner import scenes
 from mcp_ref.revisions import REVISIONS
+from tests.meta.facts import ROOT
+from tests.support.patience import WAIT
 
 
 def checker() -> str:
@@ -41,3 +49,24 @@ def examiner() -> str:
                 party, row.name, " ".join(row.ids), "provokes " + " ".join(row.provokes) if row.provokes else "",
                 " ".join(REVISIONS[rank].name for rank in sorted(row.ranks)), " ".join(row.wires), row.needs]))
     return "\n".join(said) + "\n"
+
+
+def examination() -> str:
+    """What the examiner says of examples/everything_server.py over a socket: a line for each requirement, and for each
+    scene that was not played, with what it says in each revision."""
+    out = io.StringIO()
+    sys.path.insert(0, str(ROOT / "examples"))
+    try:
+        served = importlib.import_module("everything_server")
+    finally:
+        sys.path.remove(str(ROOT / "examples"))
+    with served.server.listen("tcp://127.0.0.1:0") as listener, contextlib.redirect_stdout(out):
+        main(["examine", listener.address, "--json", "--timeout", str(WAIT)])
+    found: Dict[str, List[str]] = {}
+    report = json.loads(out.getvalue())
+    for revision, told in report["revisions"].items():
+        for name, why in told["scenes"].items():
+            found.setdefault("scene %s" % name, []).append("%s %s" % (revision, why or "played"))
+        for id, row in told["requirements"].items():
+            found.setdefault(id, []).append("%s %s" % (revision, row["state"]))
+    return "".join("%s: %s\n" % (name, "; ".join(each)) for name, each in sorted(found.items()))
