@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from mcp_ref.client import RequestFuture
 from mcp_ref.errors import Busy, PeerError, PeerProtocolError, RequestCancelled
 from mcp_ref.limits import Limits
-from mcp_ref.peer.future import RequestFuture
 from mcp_ref.transports.memory import pair
 from tests.support.patience import WAIT
 from tests.support.sides import (

@@ -12,8 +12,8 @@ import pytest
 from mcp_ref import connect
 from mcp_ref.errors import Busy, LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors import Inline, Job
-from mcp_ref.peer.main_thread import MainThreadQueue
+from mcp_ref.peer.executors import Job
+from mcp_ref.server import Inline, MainThreadQueue
 from mcp_ref.threads import count_waiting
 from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.memory import pair
@@ -421,7 +421,7 @@ def test_a_call_cancelled_before_the_host_pumps_does_not_run():
 PUMPED = '''
 import sys, threading
 from mcp_ref import Context, Limits, Server
-from mcp_ref.peer.main_thread import MainThreadQueue
+from mcp_ref.server import MainThreadQueue
 server = Server("pumped", executor=MainThreadQueue(), limits=Limits(shutdown_grace=0.1, drain=0.05))
 
 @server.tool

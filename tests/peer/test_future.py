@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
+from mcp_ref.client import RequestFuture
 from mcp_ref.errors import ConnectionLost, PeerError, PeerProtocolError
 from mcp_ref.limits import Limits
 from mcp_ref.peer.executors import Workers
-from mcp_ref.peer.future import RequestFuture
 from tests.support.patience import WAIT
 from tests.support.sides import ROLES, Both, Gate, Side, eventually, in_thread
 

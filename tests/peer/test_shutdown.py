@@ -9,13 +9,11 @@ import time
 
 import pytest
 
+from mcp_ref.client import RequestFuture
 from mcp_ref.errors import ConnectionLost, LocalProtocolError, RequestCancelled
 from mcp_ref.limits import Limits
-from mcp_ref.peer.dispatcher import Connection
-from mcp_ref.peer.executors import Inline
-from mcp_ref.peer.future import RequestFuture
-from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.peer.role import Role
+from mcp_ref.server import Connection, Inline, MainThreadQueue
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair

@@ -6,9 +6,9 @@ import pytest
 from mcp_ref import Server, threads
 from mcp_ref.errors import NoThreads
 from mcp_ref.limits import DEFAULT
-from mcp_ref.peer.executors import Inline, Workers
+from mcp_ref.peer.executors import Workers
 from mcp_ref.peer.sender import Sender
-from mcp_ref.stores.sqlite import SqliteStore
+from mcp_ref.server import Inline, SqliteStore
 from mcp_ref.transports.memory import pair
 from tests.support.threadless import STEPS
 

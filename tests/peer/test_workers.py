@@ -7,8 +7,8 @@ import pytest
 from mcp_ref import threads as module
 from mcp_ref.errors import RpcError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors import Inline, Job, Workers
-from mcp_ref.peer.main_thread import MainThreadQueue
+from mcp_ref.peer.executors import Job, Workers
+from mcp_ref.server import Inline, MainThreadQueue
 from mcp_ref.threads import Wait, count_waiting, start_thread
 from tests.support.patience import WAIT
 from tests.support.sides import Gate, eventually

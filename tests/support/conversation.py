@@ -20,12 +20,10 @@ from mcp_ref.messages.lifecycle import (
     SamplingCapability, ServerCapabilities,
 )
 from mcp_ref.messages.tasks import ClientTasksCapability, ServerTasksCapability
-from mcp_ref.peer.context import Route
-from mcp_ref.peer.dispatcher import Connection
 from mcp_ref.protocol import lifecycle
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
 from mcp_ref.revisions import revision as revision_named
-from mcp_ref.server import Server
+from mcp_ref.server import Connection, Route, Server
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair
 

@@ -15,9 +15,8 @@ from mcp_ref.codec import Model, decode, encode, member
 from mcp_ref.jsonrpc import decoded
 from mcp_ref.messages.base import MetaObject, request_meta, result_meta, result_type
 from mcp_ref.methods import CLIENT, NOTIFICATION, REQUEST, SERVER, Method
-from mcp_ref.peer.context import Route
-from mcp_ref.peer.extension import Extension
 from mcp_ref.revisions import R2026_07_28
+from mcp_ref.server import Extension, Route
 
 IDENTIFIER = "com.example/later"
 FETCH, COUNT = "com.example/later/fetch", "com.example/later/count"

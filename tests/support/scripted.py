@@ -20,9 +20,9 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Union
 
 from mcp_ref.errors import ConnectionLost
-from mcp_ref.peer.dispatcher import Connection
 from mcp_ref.protocol import envelope
 from mcp_ref.revisions import revision as revision_named
+from mcp_ref.server import Connection
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair
 

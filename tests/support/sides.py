@@ -15,11 +15,9 @@ from mcp_ref.client import Client
 from mcp_ref.limits import DEFAULT, Limits
 from mcp_ref.messages.lifecycle import ClientCapabilities, RootsCapability, SamplingCapability
 from mcp_ref.peer.context import Context as AnyContext
-from mcp_ref.peer.context import Route
-from mcp_ref.peer.dispatcher import Connection
 from mcp_ref.protocol.lifecycle import OPERATING
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
-from mcp_ref.server import Context, Server
+from mcp_ref.server import Connection, Context, Route, Server
 from mcp_ref.transports.memory import pair
 
 from .scripted import PATIENCE, ScriptedPeer, era_of

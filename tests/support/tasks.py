@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mcp_ref.methods import TASKS, of_extension
-from mcp_ref.peer.context import Route
-from mcp_ref.peer.extension import Extension
+from mcp_ref.server import Extension, Route
 from tests.support.conversation import BOUNDED
 from tests.support.scene import SILENT, Answer, Failure, Scene
 

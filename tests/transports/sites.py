@@ -8,8 +8,7 @@ import json
 
 from mcp_ref import Server
 from mcp_ref.limits import Limits
-from mcp_ref.server import Context
-from mcp_ref.stores.sqlite import SqliteStore
+from mcp_ref.server import Context, SqliteStore
 from tests.support.http_exchange import Web
 from tests.support.patience import WAIT
 from tests.support.sides import Gate

@@ -11,7 +11,7 @@ from mcp_ref import Client, Server, connect
 from mcp_ref.jsonrpc import Result
 from mcp_ref.limits import Limits
 from mcp_ref.peer import outbox, routing
-from mcp_ref.peer.dispatcher import Connection
+from mcp_ref.server import Connection
 from mcp_ref.streamable.client.detect import HttpAuto
 from mcp_ref.streamable.client.http_sse import HttpSse
 from mcp_ref.streamable.client.streamable import StreamableHttp

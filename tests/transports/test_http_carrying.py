@@ -18,7 +18,7 @@ from mcp_ref.http11.client.connection_pool import ConnectionPool
 from mcp_ref.http11.client.connection_pool import RequestPool
 from mcp_ref.limits import Limits
 from mcp_ref.peer.executors import Executor
-from mcp_ref.peer.main_thread import MainThreadQueue
+from mcp_ref.server import MainThreadQueue
 from mcp_ref.streamable.client import posts
 from mcp_ref.streamable.client.base import HttpChannel
 from mcp_ref.streamable.client.inbox import Inbox

@@ -6,9 +6,7 @@ import pytest
 
 from mcp_ref.errors import AuthError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors import Inline
-from mcp_ref.peer.main_thread import MainThreadQueue
-from mcp_ref.server import Server
+from mcp_ref.server import Inline, MainThreadQueue, Server
 from mcp_ref.streamable.server.endpoint import Endpoint
 from tests.support.http_exchange import Web, exchange, opening, request
 from tests.support.patience import WAIT

@@ -10,9 +10,8 @@ import urllib.parse
 import pytest
 
 from mcp_ref.limits import Limits
-from mcp_ref.server import Context
+from mcp_ref.server import Context, SqliteStore
 from mcp_ref.stores import sqlite
-from mcp_ref.stores.sqlite import SqliteStore
 from mcp_ref.streamable.server.reply_stream import event_id
 from mcp_ref.streamable.shared import resumption
 from tests.support.http_exchange import opening

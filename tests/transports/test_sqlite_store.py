@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from mcp_ref import sqlitefile
+from mcp_ref.server import SqliteStore
 from mcp_ref.stores import sqlite
-from mcp_ref.stores.sqlite import SqliteStore
 from mcp_ref.stores.store import (
     FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Room, StoredEvent, StoredRecord,
 )
@@ -19,7 +19,7 @@ from tests.support.sides import Gate, in_thread
 
 BUSY = """
 import sys
-from mcp_ref.stores.sqlite import SqliteStore
+from mcp_ref.server import SqliteStore
 from mcp_ref.stores.store import Room
 path, name = sys.argv[1:]
 store = SqliteStore(path)

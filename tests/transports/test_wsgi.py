@@ -13,10 +13,10 @@ import pytest
 from mcp_ref import deadline
 from mcp_ref.http11.server.responses import Refused
 from mcp_ref.limits import Limits
+from mcp_ref.server import SqliteStore
 from mcp_ref.streamable.server.endpoint import Endpoint
 from mcp_ref.streamable.server.http_sse import SseEndpoint
 from mcp_ref.streamable.server.wsgi import application, request_of
-from mcp_ref.stores.sqlite import SqliteStore
 from tests.support.http_exchange import BOTH, opening, request
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import PATIENCE
