@@ -1,7 +1,6 @@
 """Handlers that wait, or sleep, keep nobody from answers, cancellations, DELETE and OPTIONS; questions have bounds."""
 import http.client
 import json
-import math
 import threading
 from typing import Any, Callable, Dict, List, Optional
 
@@ -9,19 +8,19 @@ import pytest
 
 from mcp_ref.errors import ConnectionLost
 from mcp_ref.http11.message import Exchange
-from mcp_ref.http11.server.leader import RESERVE, HandlerPool
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context
 from mcp_ref.streamable.server.authenticate import OneToken
 from mcp_ref.streamable.server.endpoint import Endpoint
-from mcp_ref.threads import Wait, defer, follow
 from tests.support.clocks import by_hand
 from tests.support.http_exchange import BOTH, ScriptedExchange, Web, opening, request
 from tests.support.scripted import PATIENCE
-from tests.support.sides import Gate, eventually, in_thread, said, work_params, working_server
+from tests.support.sides import Gate, eventually, said, work_params, working_server
 from tests.transports.http_raw import Raw, get, post, serving, still_serves, until
 
 FORM = {"action": "accept", "content": {"word": "yes"}}
+OWN = 6
+"""Threads of a listener that are not its `max_workers`: they take requests in while all of those wait, and write."""
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 ASKS: Dict[str, Callable[[Context], Any]] = {
     "ask": lambda ctx: ctx.elicit("Which word?", {"word": str})["word"], "quick": lambda ctx: "done"}
@@ -77,11 +76,6 @@ class Site:
         """Call a handler."""
         return self.begin("POST", request(id, "tools/call", work_params(do)), session)
 
-    def all_to_workers(self) -> None:
-        """From now on no handler runs on the selector's thread, which would do one more while it is quick."""
-        reactor: Any = self.listener.http._reactor
-        reactor._leader._inline_from = math.inf
-
     def serves(self) -> None:
         """Everything goes on for somebody else, but for his handlers."""
         assert self.ask("OPTIONS").status == 204
@@ -103,6 +97,7 @@ class Site:
 
 
 def test_questions_do_not_hold_the_threads_that_take_their_answers() -> None:
+    before = threading.active_count()
     with Site(ASKS, Limits(max_workers=2)) as site:
         sessions = [site.open() for _ in range(12)]
         calls = [Reply(site.call(session, "ask")) for session in sessions]
@@ -114,8 +109,7 @@ def test_questions_do_not_hold_the_threads_that_take_their_answers() -> None:
             answer = {"jsonrpc": "2.0", "id": question["id"], "result": FORM}
             assert site.ask("POST", answer, session).status == 202
         assert [said(call.next()) for call in calls] == 12 * ["yes"]
-        pool: Any = site.listener.http._pool
-        eventually(lambda: pool.counts()[0] <= 2 and pool.counts()[1] == 0)
+        eventually(lambda: threading.active_count() <= before + 2 + OWN)
 
 
 def test_a_client_that_asks_for_questions_and_leaves_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,19 +132,18 @@ def test_handlers_that_sleep_keep_up_nothing_but_handlers() -> None:
     ran: List[str] = []
     with Gate() as gate, Site({"sleep": gate.hold, "never": lambda ctx: ran.append("it ran")},
                               Limits(max_workers=2)) as site:
-        sessions = [site.open() for _ in range(3)]
-        site.all_to_workers()
+        sessions = [site.open() for _ in range(2 * OWN)]
         for session in sessions:
             site.call(session, "sleep")
         gate.entered(2)
         connections: Any = site.server.connections
         eventually(lambda: all(1 in connection.inflight for connection in connections))
+        assert site.ask("DELETE", None, sessions[1]).status == 204
         queued = site.call(sessions[0], "never", 2)
-        eventually(lambda: any(2 in connection.inflight for connection in connections))
+        eventually(lambda: any(2 in connection.inflight for connection in site.server.connections))
         site.serves()
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
         assert site.ask("POST", cancelled, sessions[0]).status == 202
-        assert site.ask("DELETE", None, sessions[1]).status == 204
         gate.open()
         assert b"result" not in Reply(queued).response.read() and not ran
         site.serves()
@@ -159,120 +152,37 @@ def test_handlers_that_sleep_keep_up_nothing_but_handlers() -> None:
 def test_a_handler_that_is_queued_runs_when_another_one_ends() -> None:
     with Gate() as gate, Site({"sleep": gate.hold, "quick": lambda ctx: "done"}, Limits(max_workers=1)) as site:
         session = site.open()
-        site.all_to_workers()
-        for id in range(2):
+        for id in range(OWN):
             site.call(session, "sleep", id)
         gate.entered()
         queued = [site.call(session, "quick", id) for id in range(10, 20)]
         connection: Any = site.server.connections[0]
-        eventually(lambda: len(connection.inflight) == 12)
+        eventually(lambda: len(connection.inflight) == OWN + 10)
         gate.open()
         assert [said(json.loads(Reply(line).response.read())) for line in queued] == 10 * ["done"]
 
 
-def test_the_body_of_a_deferred_request_counts_until_its_handler_is_done() -> None:
-    gate, done, busy = threading.Event(), threading.Semaphore(0), []
-
-    def work(exchange: Exchange) -> None:
-        busy.append(exchange)
-        assert gate.wait(PATIENCE)
-        done.release()
-        exchange.reply(200)
+def test_a_body_counts_until_its_handler_is_done_even_if_its_client_has_gone() -> None:
+    gate = Gate()
 
     def handler(exchange: Exchange) -> None:
-        if exchange.request.method == "GET":
-            exchange.reply(200)
-        elif not defer(lambda: work(exchange)):
-            work(exchange)
+        if exchange.request.method == "POST":
+            gate.hold()
+        exchange.reply(200)
 
-    with serving(handler, limits=Limits(max_workers=1)) as server:
-        reactor: Any = server._reactor
-        reactor._leader._inline_from = math.inf  # no handler runs on the selector's thread
+    with gate, serving(handler, limits=Limits(max_workers=1)) as server:
         clients = [Raw(server.address) for _ in range(5)]
         for client in clients:
             client.send(post(b"x" * 1000))
-        pool: Any = server._pool
-        until(lambda: len(pool._left) == 4 and len(busy) == 1)
-        still_serves(server)
+        gate.entered()
+        until(lambda: server.body_bytes == 5000)
         for client in clients:
             client.reset()
         until(lambda: server.connections == 0)
         assert server.body_bytes == 5000
-        gate.set()
-        for _ in clients:
-            assert done.acquire(timeout=PATIENCE)
+        gate.open()
         until(lambda: server.body_bytes == 0)
-
-
-# -- The pool ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def pool() -> Any:
-    made = HandlerPool("test", Limits(max_workers=2))
-    looks = threading.Event()
-    looker = in_thread(lambda: [made.look() for _ in iter(lambda: looks.wait(0.001), True)])
-    yield made
-    looks.set()
-    looker.get()
-    assert made.close(PATIENCE)
-
-
-def test_the_reserve_defers_and_the_workers_do_it(pool: Any) -> None:
-    ran: List[int] = []
-    with Gate() as gate:
-        pool.submit([gate.hold, gate.hold])
-        gate.entered(2)
-        seen: List[bool] = []
-        for number in range(20):
-            pool.submit([lambda number=number: seen.append(defer(lambda: ran.append(number)))])
-        eventually(lambda: pool.counts() == (2, 2, 20) and len(seen) == 20)
-        eventually(lambda: not pool._jobs)
-        assert all(seen) and not ran and len(pool._left) == 20 and pool._reserve.counts()[0] <= RESERVE
-    eventually(lambda: len(ran) == 20)
-    assert sorted(ran) == list(range(20))
-
-
-def test_what_may_block_is_not_for_the_reserve(pool: Any) -> None:
-    ran: List[str] = []
-    with Gate() as gate:
-        pool.submit([gate.hold, gate.hold])
-        gate.entered(2)
-        pool.leave([lambda: ran.append("log")])
-        pool.submit([lambda: ran.append("other")])
-        eventually(lambda: ran == ["other"])
-    eventually(lambda: ran == ["other", "log"])
-
-
-def test_only_a_thread_of_the_reserve_defers(pool: Any) -> None:
-    done: List[bool] = []
-    assert not defer(lambda: None) and not follow(lambda: None)
-    pool.submit([lambda: done.append(defer(lambda: None) or follow(lambda: None))])
-    eventually(lambda: done == [False])
-
-
-def test_a_reserve_whose_threads_are_all_kept_frees_itself(pool: Any) -> None:
-    done = threading.Event()
-    with Gate() as gate:
-        pool.submit([gate.hold] * (2 + RESERVE))
-        gate.entered(2 + RESERVE)
-        pool.submit([done.set])
-        assert not done.is_set()
-    assert done.wait(PATIENCE)
-
-
-@pytest.mark.race
-def test_jobs_that_wait_all_run_at_once_and_the_threads_go_again(pool: Any) -> None:
-    def wait() -> None:
-        if not defer(wait):
-            with Wait(1000), Wait(1000):
-                gate.hold()
-
-    with Gate() as gate:
-        pool.submit([wait] * 30)
-        gate.entered(30)
-        assert pool.counts()[0] >= 30 and pool._waiting == 30
-    eventually(lambda: pool.counts()[0] <= 2 and pool.counts()[1] == 0 and pool._waiting == 0)
+        still_serves(server)
 
 
 # -- Bounds of questions -----------------------------------------------------------------------
@@ -297,6 +207,15 @@ def asked(web: Web, id: int) -> Any:
     return question
 
 
+def freed(web: Web, id: int) -> int:
+    """A place for a question becomes free: a call can ask; its id, this or a later one."""
+    for number in range(id, id + 1000):
+        said_first = web.begin(number, "tools/call", work_params("ask")).next()
+        if said_first.get("method") == "elicitation/create":
+            return number
+    raise AssertionError("no place became free")
+
+
 def refused(web: Web, id: int, name: str = "max_questions (2)") -> None:
     """A call fails, since it cannot ask; the model is told why."""
     answer = web.begin(id, "tools/call", work_params("ask")).answer()
@@ -311,9 +230,7 @@ def test_one_question_too_many_of_a_session_is_refused_by_name() -> None:
         assert web.connection.counters["questions above the limit"] == 1
         asked(another(web), 3)  # somebody else
         assert web.respond(question["id"], FORM).status == 202
-        eventually(lambda: len(web.connection.table) == 1)
-        eventually(lambda: web.endpoint._questions[web.session] == 1)
-        asked(web, 4)
+        freed(web, 4)
 
 
 def test_an_authenticated_subject_has_one_bound_for_all_its_sessions() -> None:
@@ -342,8 +259,7 @@ def test_one_address_does_not_use_up_all_that_may_wait() -> None:
         refused(other, 2, "max_session_share of max_waiting (2)")
         asked(third, 1)
         assert one.respond(question["id"], FORM).status == 202
-        eventually(lambda: len(web.endpoint._questions) == 2)
-        asked(other, 3)
+        freed(other, 3)
 
 
 def at(peer: str, made: ScriptedExchange) -> ScriptedExchange:
@@ -374,15 +290,23 @@ def test_a_prompt_that_cannot_ask_is_an_error_that_names_the_limit() -> None:
         assert error["code"] == -32603 and "Busy" in error["message"] and "max_questions (0)" in error["message"]
 
 
-def test_every_way_a_question_ends_frees_its_place() -> None:
+def test_a_question_that_is_cancelled_frees_its_place() -> None:
     with asking(Limits(max_questions=1, request_ceiling=3600.0)) as web:
-        for id in range(3):
-            asked(web, id)
+        asked(web, 0)
+        id = 0
+        for _ in range(3):
             assert web.tell("notifications/cancelled", {"requestId": id}).status == 202
-            eventually(lambda: not len(web.endpoint._questions))
-        asked(web, 9)
+            id = freed(web, id + 1)
+
+
+def test_a_session_that_ends_frees_the_places_of_its_questions() -> None:
+    options: Any = {"authenticate": lambda headers: headers.get("who"), "headers": {"who": "anna"}}
+    with asking(Limits(max_questions=1), **options) as web:
+        second = another(web, who="anna")
+        asked(web, 1)
+        refused(second, 1, "max_questions (1)")
         web.delete()
-        eventually(lambda: not len(web.endpoint._questions))
+        freed(second, 2)
 
 
 # -- Questions whose client has gone -----------------------------------------------------------
@@ -421,7 +345,7 @@ class Deserted:
         eventually(lambda: self.outcome)
         assert isinstance(self.outcome[0], ConnectionLost) and "question_grace (30)" in str(self.outcome[0])
         eventually(lambda: not len(self.web.connection.inflight))
-        assert self.web.connection.counters["questions given up"] == 1 and not len(self.web.endpoint._questions)
+        assert self.web.connection.counters["questions given up"] == 1
         self.web.lives()
 
     def __enter__(self) -> "Deserted":
@@ -526,10 +450,8 @@ def test_batches_of_many_sessions_have_no_more_threads_than_one_server() -> None
                 "Accept": "application/json", "Content-Type": "application/json", "Mcp-Session-Id": session})
             gate.entered()
         gate.entered(1)
-        pool: Any = site.listener.http._pool
-        eventually(lambda: pool.counts()[0] == 6)
         site.serves()
-        assert threading.active_count() - before <= 6 + RESERVE + 5  # those that had the lead are stuck, too
+        assert threading.active_count() - before <= 6 + 3 * OWN  # those that took them in are stuck, too
         gate.open()
         assert [len(json.loads(line.getresponse().read())) for line in lines] == 5 * [20]
 
