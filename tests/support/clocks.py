@@ -2,6 +2,7 @@
 import pytest
 
 from mcp_ref import deadline
+from mcp_ref.stores import sqlite
 
 
 class Clock:
@@ -18,4 +19,11 @@ def by_hand(monkeypatch: pytest.MonkeyPatch, now: float = 1000.0) -> Clock:
     """A clock in place of the package's, for as long as the test runs."""
     made = Clock(now)
     monkeypatch.setattr(deadline, "clock", made)
+    return made
+
+
+def of_stores(monkeypatch: pytest.MonkeyPatch, now: float = 1000.0) -> Clock:
+    """A clock in place of that by which stores in a file tell how old their rows are."""
+    made = Clock(now)
+    monkeypatch.setattr(sqlite, "_clock", made)
     return made

@@ -4,11 +4,13 @@
         site[0].ask(1, "tools/call", {"name": "state"})
         site[1].lives()
 """
+import contextlib
 import json
 
 from mcp_ref import Server
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context, SqliteStore
+from mcp_ref.streamable.shared import resumption, table
 from tests.support.http_exchange import Web
 from tests.support.patience import WAIT
 from tests.support.sides import Gate
@@ -16,15 +18,39 @@ from tests.support.sides import Gate
 CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
 
 
+class Hooked(SqliteStore):
+    """A store with a function of a test in place of some methods: it gets the store, and what the method gets."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.hooks = {}
+
+
+def _hooked(name):
+    real = getattr(SqliteStore, name)
+    return lambda store, *arguments: store.hooks.get(name, real)(store, *arguments)
+
+
+for _name in ("create_session", "read_session", "update_session", "expect", "keep", "unkeep", "version", "news",
+              "send"):
+    setattr(Hooked, _name, _hooked(_name))
+
+
+def times(monkeypatch, **seconds):
+    """Other times of those by which processes look after each other's streams and sessions, by their names."""
+    for name, value in seconds.items():
+        monkeypatch.setattr(resumption if hasattr(resumption, name) else table, name, value)
+
+
 class Site:
     """Endpoints that share a store, and a client that turns to either: ``site[0]``, ``site[1]``."""
 
     def __init__(self, path, revision="2025-06-18", limits=Limits(), store=None, **options):
         self.path = str(path / "sessions.db")
-        self.store = store or (lambda: SqliteStore(self.path))
+        self.store = store or (lambda: Hooked(self.path))
         self.limits, self.options = limits, options
         self.gate = Gate()
-        self.webs = []
+        self.webs, self.stores = [], []
         self.servers = []
         for _ in range(2):
             self.add()
@@ -35,7 +61,8 @@ class Site:
     def add(self):
         """One more process."""
         self.servers.append(self.server())
-        self.webs.append(Web(self.servers[-1], None, limits=self.limits, sessions=self.store(), **self.options))
+        self.stores.append(self.store())
+        self.webs.append(Web(self.servers[-1], None, limits=self.limits, sessions=self.stores[-1], **self.options))
         if len(self.webs) > 1:
             self.webs[-1].headers.update(self.webs[0].headers)
         return self.webs[-1]
@@ -80,6 +107,19 @@ class Site:
             return "x"
 
         return server
+
+    @contextlib.contextmanager
+    def hooked(self, **hooks):
+        """Meanwhile all stores have these functions in place of their methods."""
+        for store in self.stores:
+            store.hooks.update(hooks)
+        yield
+        for store in self.stores:
+            store.hooks.clear()
+
+    def deafen(self, place):
+        """This process hears nothing of the others any more, as one that stands still."""
+        self.stores[place].hooks["news"] = lambda *arguments: []
 
     def __getitem__(self, place):
         return self.webs[place]

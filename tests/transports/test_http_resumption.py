@@ -1,24 +1,26 @@
 """Streams of sessions that processes share, resumed in another process: nothing is lost, and nothing comes twice."""
+import contextlib
 import http.client
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 import urllib.parse
 
 import pytest
 
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context, SqliteStore
-from mcp_ref.stores import sqlite
 from mcp_ref.streamable.server.reply_stream import event_id
-from mcp_ref.streamable.shared import resumption
+from tests.support.clocks import by_hand, of_stores
 from tests.support.http_exchange import opening
 from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import Gate, eventually, in_thread
-from tests.transports.sites import Site, call
+from tests.transports.sites import Site, call, times
 
 RESUMING = HANDSHAKE[1:]
 TALK = {"name": "talk"}
@@ -59,10 +61,10 @@ def copy(site, place):
     return session
 
 
-def rows(site):
-    store = site[0].endpoint.sessions.store
-    with store._reading() as database:
-        return database.execute("SELECT count(*) FROM events").fetchone()[0]
+def rows(site, query="SELECT count(*) FROM events"):
+    """How many events are kept, in the file."""
+    with contextlib.closing(sqlite3.connect(site.path)) as database:
+        return database.execute(query).fetchone()[0]
 
 
 # -- Replies -----------------------------------------------------------------------------------
@@ -86,7 +88,7 @@ def test_a_reply_whose_connection_broke_goes_on_in_another_process(revision, tmp
         assert ids(rest)[:2] == arrived[1:] and len(set(ids(reply, rest))) == len(ids(reply)) + 2
         assert other.answer()["id"] == 2 and heard(other) == ["a", "b", "c", "b", "done"]
         assert heard(site[1].get(arrived[2]).done()) == heard(site[0].get(arrived[2]).done()) == ["b", "done"]
-        assert not copy(site, 1)._followed and not copy(site, 0)._followers
+        eventually(lambda: not copy(site, 1).busy and not copy(site, 0).busy)
 
 
 @pytest.mark.race
@@ -104,7 +106,7 @@ def test_the_connection_that_was_left_ends_where_the_request_runs(tmp_path):
 
 @pytest.mark.race
 def test_a_reply_is_passed_from_one_process_to_the_next_and_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(resumption, "ASK_SECONDS", 1e6)
+    times(monkeypatch, ASK_SECONDS=1e6)
     with Site(tmp_path) as site:
         site.add()
         with talking(site, "ab", "cd") as gate:
@@ -118,7 +120,7 @@ def test_a_reply_is_passed_from_one_process_to_the_next_and_back(tmp_path, monke
             assert streams[-1].answer()["id"] == 1 and heard(*streams) == ["a", "b", "c", "d", "done"]
             assert [stream.events for stream in streams[1:-1]] == [[]] * 4
         for place in range(3):
-            eventually(lambda: not copy(site, place).busy and not copy(site, place)._followers)
+            eventually(lambda: not copy(site, place).busy)
 
 
 @pytest.mark.spec("http.resume-server-may-close", "http.resume-retry-before-close")
@@ -191,13 +193,12 @@ def test_every_event_of_a_reply_comes_once_whatever_is_cut_meanwhile(tmp_path):
 @pytest.mark.race
 def test_an_answer_that_came_while_its_stream_was_resumed_is_seen_at_once(tmp_path, monkeypatch):
     """The reply ends after the events were read, and its process has nobody left who takes letters."""
-    monkeypatch.setattr(resumption, "ASK_SECONDS", 1e6)
-    monkeypatch.setattr(resumption, "LOST_SECONDS", 1e6)
+    times(monkeypatch, ASK_SECONDS=1e6, LOST_SECONDS=1e6)
     with Site(tmp_path) as site, talking(site) as gate:
         reply = site[0].begin(1, "tools/call", TALK)
         gate.entered()
         call(site[1], "state", 2)
-        monkeypatch.setattr(site[0].endpoint.sessions, "_read_letters", lambda: None)
+        site.deafen(0)
         table, tell = site[1].endpoint.sessions, site[1].endpoint.sessions.tell
 
         def ending(*arguments):
@@ -212,7 +213,7 @@ def test_an_answer_that_came_while_its_stream_was_resumed_is_seen_at_once(tmp_pa
 @pytest.mark.race
 def test_who_followed_a_stream_before_does_not_take_it_back(tmp_path, monkeypatch):
     """The letter that says so may be lost: whoever asks is told again."""
-    monkeypatch.setattr(resumption, "ASK_SECONDS", 0.02)
+    times(monkeypatch, ASK_SECONDS=0.02)
     with Site(tmp_path) as site, talking(site) as gate:
         site.add()
         third = site.servers[2].tool
@@ -321,17 +322,15 @@ def test_what_could_not_be_sent_goes_another_way_unless_the_stream_was_taken_ove
             first = site[0].get()
             site.servers[0].log("error", "before")
             first.next()
-            real = SqliteStore.unkeep
 
             def unkeep(*arguments):
                 if resumed:
                     taken.append(site[1].get(last(first)))
-                return real(*arguments)
+                return SqliteStore.unkeep(*arguments)
 
-            monkeypatch.setattr(SqliteStore, "unkeep", unkeep)
-            first.lose_next = True
-            site.servers[0].log("error", "once")
-            monkeypatch.setattr(SqliteStore, "unkeep", real)
+            with site.hooked(unkeep=unkeep):
+                first.lose_next = True
+                site.servers[0].log("error", "once")
             if not resumed:
                 fresh = site[1].get()
                 assert fresh.next()["params"]["data"] == "once"
@@ -350,24 +349,23 @@ def test_a_message_that_goes_another_way_while_its_stream_is_resumed_comes_once(
         first = site[0].get()
         site.servers[0].log("error", "before")
         first.next()
-        keep, unkeep, resuming = SqliteStore.keep, SqliteStore.unkeep, []
+        resuming = []
 
         def slow_keep(self, id, event, *arguments):
             if event == ("g", event.stream, event.place, b"", False, ""):
                 gate.hold()
-            return keep(self, id, event, *arguments)
+            return SqliteStore.keep(self, id, event, *arguments)
 
         def unkeep_meanwhile(*arguments):
             resuming.append(in_thread(site[1].get, last(first)))
             gate.entered()
-            found = unkeep(*arguments)
+            found = SqliteStore.unkeep(*arguments)
             gate.open()
             return found
 
-        monkeypatch.setattr(SqliteStore, "keep", slow_keep)
-        monkeypatch.setattr(SqliteStore, "unkeep", unkeep_meanwhile)
-        first.lose_next = True
-        site.servers[0].log("error", "once")
+        with site.hooked(keep=slow_keep, unkeep=unkeep_meanwhile):
+            first.lose_next = True
+            site.servers[0].log("error", "once")
         resumed = resuming[0].get()
         site.servers[1].log("error", "after")
         eventually(lambda: {"once", "after"} <= set(heard(resumed)))
@@ -403,7 +401,7 @@ def test_a_stream_that_came_back_is_not_ended_by_the_news_that_it_was_taken_over
         first = site[0].get()
         site.servers[0].log("error", "a")
         first.next()
-        monkeypatch.setattr(site[0].endpoint.sessions, "_read_letters", lambda: None)
+        site.deafen(0)
         stream, place = event_id(last(first))[1:]
         second = site[1].get(last(first))
         site.servers[1].log("error", "b")
@@ -450,16 +448,15 @@ def test_neither_another_session_nor_another_principal_reads_them(tmp_path):
 
 
 def test_events_are_bounded_by_number_and_age(tmp_path, monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
+    clock = of_stores(monkeypatch)
     with Site(tmp_path, limits=Limits(max_replay_events=3, replay_seconds=100)) as site:
         with talking(site, "abc", "de") as gate:
             gate.open()
             reply = site[0].ask(1, "tools/call", TALK)
         assert rows(site) == 3 and heard(site[1].get(ids(reply)[3])) == ["e", "done"]
-        now[0] += 99
+        clock.now += 99
         assert site[1].get(last(reply)).status == 200
-        now[0] += 1
+        clock.now += 1
         assert site[1].get(last(reply)).status == 400
         site[0].endpoint.sessions.store.sweep_sessions(10000)
         assert rows(site) == 0
@@ -475,26 +472,26 @@ def test_all_sessions_together_have_a_bound_and_what_is_not_kept_is_sent_all_the
         second = site[1].ask(1, "tools/call", TALK, headers={"Mcp-Session-Id": other})
         assert len(heard(second)) == 3
         assert "dropped event: no room in the store" in caplog.text
-        store = site[0].endpoint.sessions.store
-        with store._reading() as database:
-            assert database.execute("SELECT size FROM boxes WHERE box = 'events'").fetchone()[0] <= 3500
+        assert rows(site, "SELECT size FROM boxes WHERE box = 'events'") <= 3500
 
 
 def test_a_quiet_stream_is_kept_as_long_as_it_runs(tmp_path, monkeypatch):
+    before = time.monotonic()
+    of_stores(monkeypatch, before)
     with Site(tmp_path, limits=Limits(replay_seconds=100, session_idle=1e6)) as site, talking(site) as gate:
         reply = site[0].begin(1, "tools/call", TALK)
         stream = site[0].get()
         site.servers[0].log("error", "x")
         gate.entered()
-        now = sqlite._clock()
-        for step in range(1, 9):
-            monkeypatch.setattr(sqlite, "_clock", lambda: now + 40 * step)
-            for web in site.webs:
-                for session in web.endpoint.sessions.all():
-                    session.tick(now + 40 * step, None)
-            monkeypatch.setattr("mcp_ref.deadline.clock", lambda: now + 40 * step)
-        monkeypatch.undo()
-        monkeypatch.setattr(sqlite, "_clock", lambda: now + 330)
+        stored = of_stores(monkeypatch, before)
+        with monkeypatch.context() as patch:
+            clock = by_hand(patch, before)
+            for _ in range(8):
+                clock.now = stored.now = clock.now + 40
+                for web in site.webs:
+                    for session in web.endpoint.sessions.all():
+                        session.tick(clock.now, None)
+        stored.now += 10
         assert site[1].get(last(stream)).status == 200
         rest = site[1].get(last(reply))
         gate.open()
@@ -507,10 +504,9 @@ def test_a_quiet_stream_is_kept_as_long_as_it_runs(tmp_path, monkeypatch):
 def test_events_that_the_store_cannot_take_are_sent_all_the_same(tmp_path, monkeypatch, caplog):
     with Site(tmp_path) as site, talking(site) as gate:
         gate.open()
-        monkeypatch.setattr(SqliteStore, "keep", lambda *arguments: 1 / 0)
-        reply = site[0].ask(1, "tools/call", TALK)
-        assert heard(reply) == ["a", "b", "done"] and caplog.text.count("keeping an event failed") == 1
-        monkeypatch.undo()
+        with site.hooked(keep=lambda *arguments: 1 / 0):
+            reply = site[0].ask(1, "tools/call", TALK)
+            assert heard(reply) == ["a", "b", "done"] and caplog.text.count("keeping an event failed") == 1
         assert site[1].get(last(reply)).status == 400
 
 
@@ -518,8 +514,7 @@ def test_a_store_that_fails_again_is_logged_again(tmp_path, monkeypatch, caplog)
     with Site(tmp_path) as site, talking(site) as gate:
         gate.open()
         for failures in (1, 2):
-            with monkeypatch.context() as patch:
-                patch.setattr(SqliteStore, "keep", lambda *arguments: 1 / 0)
+            with site.hooked(keep=lambda *arguments: 1 / 0):
                 assert heard(site[0].ask(failures, "tools/call", TALK)) == ["a", "b", "done"]
             assert caplog.text.count("keeping an event failed") == failures
             assert heard(site[0].ask(10 + failures, "tools/call", TALK)) == ["a", "b", "done"]
@@ -530,10 +525,9 @@ def test_a_reply_whose_end_could_not_be_kept_ends_with_an_error(tmp_path, monkey
         reply = site[0].begin(1, "tools/call", TALK)
         gate.entered()
         reply.leave()
-        monkeypatch.setattr(SqliteStore, "keep", lambda *arguments: 1 / 0)
-        gate.open()
-        eventually(lambda: not copy(site, 0)._replies)
-        monkeypatch.undo()
+        with site.hooked(keep=lambda *arguments: 1 / 0):
+            gate.open()
+            eventually(lambda: not copy(site, 0).busy)
         for place in (1, 0):
             answer = site[place].get(last(reply)).answer()
             assert (answer["id"], answer["error"]["code"]) == (1, -32603)
@@ -542,19 +536,18 @@ def test_a_reply_whose_end_could_not_be_kept_ends_with_an_error(tmp_path, monkey
 @pytest.mark.parametrize("batch", [False, True])
 def test_a_request_whose_process_died_is_answered_by_an_error_once(batch, tmp_path, monkeypatch):
     """The process here has only stood still: what it says afterwards is not believed any more."""
-    monkeypatch.setattr(resumption, "ASK_SECONDS", 0.02)
-    monkeypatch.setattr(resumption, "LOST_SECONDS", 0.2)
+    times(monkeypatch, ASK_SECONDS=0.02, LOST_SECONDS=0.2)
     with Site(tmp_path, "2025-03-26") as site, talking(site) as gate:
         asked = {"jsonrpc": "2.0", "id": "one", "method": "tools/call", "params": TALK}
         reply = site[0].later(site[0].made("POST", [asked] if batch else asked))
         gate.entered()
-        monkeypatch.setattr(site[0].endpoint.sessions, "_read_letters", lambda: None)
+        site.deafen(0)
         rest = site[1].get(last(reply))
         answer = rest.answer()
         lost = answer[0] if batch else answer
         assert (lost["id"], lost["error"]["code"]) == ("one", -32603) and "has ended" in lost["error"]["message"]
         gate.open()
-        eventually(lambda: not copy(site, 0)._replies)
+        eventually(lambda: not copy(site, 0).busy)
         assert heard(reply.done()) == ["a"]
         for place in (0, 1):
             assert site[place].get(last(reply)).answer() == answer
@@ -563,14 +556,13 @@ def test_a_request_whose_process_died_is_answered_by_an_error_once(batch, tmp_pa
 @pytest.mark.parametrize("dead", [True, False])
 def test_who_follows_a_process_is_sent_on_only_when_that_was_heard_of(dead, tmp_path, monkeypatch):
     """Where clients are told to poll sooner than a process is taken for dead, each who follows it begins anew."""
-    monkeypatch.setattr(resumption, "ASK_SECONDS", 0.02)
-    monkeypatch.setattr(resumption, "LOST_SECONDS", 0.2 if dead else 1e6)
+    times(monkeypatch, ASK_SECONDS=0.02, LOST_SECONDS=0.2 if dead else 1e6)
     with Site(tmp_path, "2025-11-25", poll_after=0.0) as site, talking(site) as gate:
         reply = site[0].begin(1, "tools/call", TALK)
         gate.entered()
         reply.leave()
         if dead:
-            monkeypatch.setattr(site[0].endpoint.sessions, "_read_letters", lambda: None)
+            site.deafen(0)
         rest = site[1].get(last(reply))
         site[1].endpoint.tick()
         if dead:
@@ -583,7 +575,7 @@ def test_who_follows_a_process_is_sent_on_only_when_that_was_heard_of(dead, tmp_
 
 @pytest.mark.race
 def test_a_process_that_ends_says_so_to_whoever_follows(tmp_path, monkeypatch):
-    monkeypatch.setattr(resumption, "LOST_SECONDS", 1e6)
+    times(monkeypatch, LOST_SECONDS=1e6)
     with Site(tmp_path) as site, talking(site) as gate:
         reply = site[0].begin(1, "tools/call", TALK)
         gate.entered()

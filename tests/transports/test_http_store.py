@@ -1,5 +1,6 @@
 """Sessions that several processes share: two endpoints with a store each on one file, as two processes would have."""
 import json
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -8,10 +9,11 @@ from mcp_ref.limits import Limits
 from mcp_ref.server import SqliteStore
 from mcp_ref.stores import contract, sqlite
 from mcp_ref.streamable.shared import resumption, table as table_module
+from tests.support.clocks import of_stores
 from tests.support.http_exchange import opening
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import eventually, in_thread
-from tests.transports.sites import CAPABILITIES, Site, call
+from tests.transports.sites import CAPABILITIES, Site, call, times
 
 ASKS = [name for name in HANDSHAKE if name >= "2025-06-18"]
 ANSWER = {"action": "accept", "content": {"region": "eu"}}
@@ -74,9 +76,9 @@ def test_the_contract_is_tested_with_what_a_server_stores(tmp_path, monkeypatch)
     def noting(method):
         return lambda store, id, values, *more: stored.append(values) or method(store, id, values, *more)
 
-    for name in ("create_session", "update_session"):
-        monkeypatch.setattr(SqliteStore, name, noting(getattr(SqliteStore, name)))
-    with Site(tmp_path) as site:
+    with Site(tmp_path, None) as site, site.hooked(
+            create_session=noting(SqliteStore.create_session), update_session=noting(SqliteStore.update_session)):
+        site[0].open("2025-06-18", CAPABILITIES)
         uri = {"uri": "config://app"}
         for id, (method, params) in enumerate([("logging/setLevel", {"level": "error"}), ("resources/subscribe", uri),
                                                ("resources/unsubscribe", uri)]):
@@ -131,27 +133,25 @@ def test_the_cap_is_that_of_all_processes_together(tmp_path):
 
 
 def test_sessions_that_nobody_uses_end(tmp_path, monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
+    clock = of_stores(monkeypatch)
     with Site(tmp_path, limits=Limits(session_idle=100, max_sessions=1)) as site:
-        now[0] += 60
+        clock.now += 60
         site[1].lives()
-        now[0] += 60
+        clock.now += 60
         site[0].lives()
-        now[0] += 101
+        clock.now += 101
         assert site[0].ask(1, "ping").status == site[1].ask(1, "ping").status == 404
         assert site[1].post(opening("2025-11-25"), {"Mcp-Session-Id": None}).status == 200
         assert len(site[0].endpoint.sessions) == 1
 
 
 def test_an_open_stream_keeps_a_session(tmp_path, monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
-    monkeypatch.setattr(table_module, "_SWEEP_SECONDS", 0)
+    clock = of_stores(monkeypatch)
+    times(monkeypatch, _SWEEP_SECONDS=0)
     with Site(tmp_path, limits=Limits(session_idle=100)) as site:
         stream = site[1].get()
         for _ in range(4):
-            now[0] += 60
+            clock.now += 60
             for web in site.webs:
                 web.endpoint.tick()
         site[0].lives()
@@ -159,7 +159,7 @@ def test_an_open_stream_keeps_a_session(tmp_path, monkeypatch):
 
 
 def test_copies_that_nobody_uses_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_module, "REPLICA_SECONDS", 0)
+    times(monkeypatch, REPLICA_SECONDS=0)
     with Site(tmp_path) as site:
         call(site[1], "state", 1)
         for web in site.webs:
@@ -285,15 +285,14 @@ def test_an_answer_that_comes_too_late_is_not_stored(tmp_path):
 def test_a_question_that_the_store_cannot_take_fails_and_is_not_asked(tmp_path, monkeypatch):
     with Site(tmp_path) as site:
         call(site[0], "state", 1)
-        monkeypatch.setattr(SqliteStore, "expect", lambda *arguments: 1 / 0)
-        answer = site[0].ask(2, "tools/call", {"name": "roots"})
-        assert answer.answer()["result"]["isError"] and len(answer.messages()) == 1
+        with site.hooked(expect=lambda *arguments: 1 / 0):
+            answer = site[0].ask(2, "tools/call", {"name": "roots"})
+            assert answer.answer()["result"]["isError"] and len(answer.messages()) == 1
         assert not any(session.asks for session in site[0].endpoint.sessions.all())
 
 
 def test_notes_of_one_session_are_bounded_and_swept(tmp_path, monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
+    clock = of_stores(monkeypatch)
     with Site(tmp_path, limits=Limits(max_store_letters=5, max_store_letter_bytes=20000)) as site:
         for number in range(8):
             params = {"requestId": number, "reason": "x" * 100000}
@@ -305,7 +304,7 @@ def test_notes_of_one_session_are_bounded_and_swept(tmp_path, monkeypatch):
         for id in ("x" * 5000, ["list"], None, 1.5):
             assert site[0].tell("notifications/cancelled", {"requestId": id}).status == 202
         assert len(letters(site)) == 4 and counted(site, "cancellation of nothing") == 4
-        now[0] += 61
+        clock.now += 61
         store.sweep_sessions(1000)
         assert letters(site) == [] and store.count_sessions() == 1
 
@@ -329,7 +328,8 @@ def test_a_subscription_costs_what_it_is_and_not_what_there_was_before(tmp_path,
         uris = ["file:///%04d%s" % (number, "x" * 2300) for number in range(300)]
         read = []
         reading = watched(SqliteStore.read_session, lambda record: read.append(len(record.values)))
-        monkeypatch.setattr(SqliteStore, "read_session", reading)
+        for store in site.stores:
+            store.hooks["read_session"] = reading
         for number, uri in enumerate(uris):
             assert site[number % 2].ask(number, "resources/subscribe", {"uri": uri}).message["result"] == {}
         assert call(site[0], "state", "a")["subscriptions"] == call(site[1], "state", "b")["subscriptions"] == uris
@@ -424,9 +424,10 @@ def test_what_was_seen_to_wait_is_sent_on_a_later_stream(tmp_path):
     with Site(tmp_path) as site, site.gate:
         running = site[1].begin(7, "tools/call", {"name": "hold"})
         site.gate.entered()
-        table = site[1].endpoint.sessions
+        seen = []
+        site.stores[1].hooks["news"] = lambda *given: seen.append(SqliteStore.news(*given)) or seen[-1]
         site.servers[0].log("error", "early")
-        eventually(lambda: [letter.number for letter in table.store.news(0)] == [table._since])
+        eventually(lambda: any(seen))
         assert site[1].get().next()["params"]["data"] == "early"
         site[1].tell("notifications/cancelled", {"requestId": 7})
         running.done()
@@ -451,24 +452,24 @@ def test_a_stream_that_breaks_leaves_what_comes_to_the_next(tmp_path):
 
 
 def test_the_thread_that_looks_for_letters_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_module, "LINGER_SECONDS", 0)
+    times(monkeypatch, LINGER_SECONDS=0)
     with Site(tmp_path) as site:
         stream = site[0].get()
-        table = site[0].endpoint.sessions
-        eventually(lambda: table._polling)
+        looks = []
+        site.stores[0].hooks["version"] = lambda store: looks.append(threading.current_thread()) or SqliteStore.version(
+            store)
+        eventually(lambda: looks)
         stream.leave()
-        eventually(lambda: not table._polling and not table._watched)
+        eventually(lambda: not looks[0].is_alive())
 
 
 def test_a_store_that_fails_is_logged_once_and_goes_on(tmp_path, monkeypatch, caplog):
     with Site(tmp_path) as site:
-        table = site[0].endpoint.sessions
         asking = site[0].begin(1, "tools/call", {"name": "roots"})
         id = asking.next()["id"]
-        works, failures = table.store.version, []
-        monkeypatch.setattr(table.store, "version", lambda: failures.append(1) or 1 / 0)
-        eventually(lambda: len(failures) > 2)
-        monkeypatch.setattr(table.store, "version", works)
+        failures = []
+        with site.hooked(version=lambda store: failures.append(1) or 1 / 0):
+            eventually(lambda: len(failures) > 2)
         site[1].respond(id, {"roots": []})
         assert asking.answer()["result"]["content"][0]["text"] == "0"
         assert caplog.text.count("looking for letters failed") == 1
