@@ -11,6 +11,8 @@ null where no null is allowed            ``null``               nothing, if the 
 ``[]`` where only an object is allowed   ``empty array``        ``{}``
 ``true`` or ``false`` as the schema of   ``boolean schema``     ``{}`` or ``{"not": {}}``, which mean the same
 a property                                                      [JSON Schema 2020-12 core §4.3.2]
+``"true"``, ``0``, ``"3"``, ``3.0`` where   ``scalar``             that flag or number
+only a flag or another number is allowed
 an item of a list that fits nothing      ``item``               a list without it, unless no other is left
 =======================================  =====================  ============================================
 
@@ -21,6 +23,7 @@ A message that is right costs nothing, for the codec reads it at the first attem
 
 from typing import Any, Dict, List, Tuple, Type, Union
 
+from .jsontext import JsonError, loads
 from .model import Forgive, Model, alternatives, marks, members
 from .readers import DecodeError, marked, reader
 from .revisions import Revision
@@ -60,10 +63,28 @@ class _Mender:
             return self._items(containers[list].__args__[0], value, where)
         if type(value) is dict and classes:
             self._members(classes, value, where)
+        elif type(value) in _SCALARS and type(value) not in options:
+            value = self._scalar(options, value, where)
         elif type(value) is dict and dict in containers:
             for name, item in value.items():
                 value[name] = self.value(containers[dict].__args__[1], item, where + (name,))
         return value
+
+    def _scalar(self, options: Tuple[Any, ...], value: Any, where: Steps) -> Any:
+        read = value
+        if type(value) is str and len(value) <= _LONGEST_SCALAR:
+            try:
+                read = loads(value.lower().encode("utf-8", "replace"))
+            except JsonError:
+                return value
+        if bool in options and type(read) is int and read in (0, 1):
+            read = bool(read)
+        elif int in options and float not in options and type(read) is float and read.is_integer():
+            read = int(read)
+        if type(read) not in options and not (float in options and type(read) is int) or type(read) is type(value):
+            return value
+        self._tell("scalar", "%.40r stands for %r" % (value, read), where)
+        return read
 
     def _items(self, hint: Any, items: List[Any], where: Steps) -> List[Any]:
         if hint is Any:
@@ -108,4 +129,6 @@ class _Mender:
                 value[m.wire] = self.value(shape, value[m.wire], here)
 
 
+_SCALARS = (str, int, float)
+_LONGEST_SCALAR = 24
 _SCHEMAS = ("ToolInputSchema", "ToolOutputSchema")

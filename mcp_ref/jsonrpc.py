@@ -42,7 +42,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError
-from .jsontext import JsonError, dumps, glimpse, loads
+from .jsontext import JsonError, dumps, glimpse, loads, null_for_nan
 from .limits import DEFAULT, Limits
 from .records import Record, dataclass
 
@@ -150,11 +150,18 @@ def parse(
 ) -> Frame:
     """Return the frame in the bytes of one message. With ``batching`` an array is a batch, and not malformed.
 
-    ``forgive``: told of params that are null or ``[]``, which are read as none; None refuses them. Raises `Malformed`.
+    ``forgive``: told of params that are null or ``[]``, which are read as none, of ids of answers that came back as
+    text or ``1.0``, and of NaN in answers, read as null; None refuses all these. Raises `Malformed`.
     """
     try:
         value = loads(data, limits)
     except JsonError as error:
+        mended = data if forgive is None else null_for_nan(data)
+        if mended != data:
+            frame = parse(mended, batching, limits, forgive)
+            if isinstance(frame, (Result, Error)):
+                forgive("number", "NaN or an infinity, read as null")  # type: ignore[misc]
+                return frame
         raise _unreadable(data, "Parse error: %s" % error, limits) from None
     if type(value) is dict:
         return from_object(value, limits, forgive)
@@ -181,7 +188,7 @@ def _unreadable(data: bytes, text: str, limits: Limits) -> Malformed:
 def from_object(value: Dict[str, Any], limits: Limits = DEFAULT, forgive: "Optional[Forgive]" = None) -> Message:
     """Return the frame of a parsed JSON object; see `parse`."""
     if "method" not in value:
-        return _response(value, limits)
+        return _response(value, limits, forgive)
     if value.get("jsonrpc") != "2.0":
         raise Malformed(INVALID_REQUEST, 'Invalid request: jsonrpc must be "2.0"', _readable_id(value, limits))
     method = value["method"]
@@ -215,8 +222,19 @@ def _bad_id(found: Any, limits: Limits) -> str:
     return "Invalid request: id: expected string or integer, got %s" % json_type(found)
 
 
-def _response(value: Dict[str, Any], limits: Limits) -> Message:
+def _number_of(id: Any, forgive: "Forgive") -> Any:
+    """Return the number for an id that came back as text or as a float: our requests have numbers."""
+    whole = id.is_integer() if type(id) is float else id.isdecimal() and len(id) < 20 and str(int(id)) == id
+    if not whole:
+        return id
+    forgive("id", "the id of an answer came back as %s" % json_type(id))
+    return int(id)
+
+
+def _response(value: Dict[str, Any], limits: Limits, forgive: "Optional[Forgive]") -> Message:
     """Return a result or an error; ``error: null`` beside a result counts as absent: real peers send it."""
+    if forgive is not None and type(value.get("id")) in (str, float):
+        value["id"] = _number_of(value["id"], forgive)
     found = _readable_id(value, limits)
 
     def malformed(text: str) -> Malformed:

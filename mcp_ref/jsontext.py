@@ -111,6 +111,14 @@ def glimpse(data: bytes, limits: Limits = DEFAULT) -> Tuple[Any, bool]:
     return value, not faults and text.encode("utf-8", "replace") == data
 
 
+def null_for_nan(data: bytes) -> bytes:
+    """Return a JSON text with null in place of NaN and the infinities, as JavaScript would have written it."""
+    import re  # only for what `loads` has refused
+
+    return re.sub(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b',
+                  lambda found: found.group() if found.group()[:1] == b'"' else b"null", data)
+
+
 def dumps(value: Any, limits: Limits = DEFAULT, above: int = 0) -> str:
     """Return a value as one line of ASCII JSON. Raises `JsonError` naming the member that JSON cannot hold.
 

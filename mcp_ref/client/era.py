@@ -45,6 +45,7 @@ from ..peer.session import Session
 from ..protocol import negotiation
 from ..protocol.negotiation import modern, older
 from ..revisions import Revision
+from ..transports.base import last_words
 
 if TYPE_CHECKING:
     from .owner import Owner
@@ -250,7 +251,8 @@ class Opening:
             answer = self._next()
             if answer is None:
                 self._drop()
-                raise refused or RequestTimeout("the server answered neither %s nor initialize in time" % DISCOVER)
+                raise refused or RequestTimeout("the server answered neither %s nor initialize in time%s%s" % (
+                    DISCOVER, connection.table.useless(), last_words(connection.transport)))
             method, outcome = answer
             if method == DISCOVER and self._settled(outcome):
                 return

@@ -16,7 +16,7 @@ whenever it succeeds. A server that does not announce changes may have changed t
 result is refused the list is asked for again.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from ..codec import ABSENT, held
 from ..errors import InvalidResult, McpError, PeerProtocolError
@@ -60,9 +60,7 @@ class ResultCheck:
             return result  # an `InputRequiredResult`, for a caller who answers by himself
         content, structured = result.content, held(result, "structured_content")
         if not _WITH_DATA.isdisjoint(map(type, content)):
-            for number, block in enumerate(content):
-                if type(block) in _WITH_DATA:
-                    self._check_block("content[%d]" % number, block, result)
+            self._check_blocks(result)
         if not self._has_structured or result.is_error or (structured is ABSENT and not self.tools.is_known):
             return result  # most tools have no schema; their results alone are no reason to ask
         wrong = self._problem(name, structured, version)
@@ -71,6 +69,23 @@ class ResultCheck:
         if wrong:
             raise InvalidResult("the result of tool %.200s: %s" % (name, wrong), result, CITATION)
         return result
+
+    def _check_blocks(self, result: CallToolResult) -> None:
+        """Check the blocks with data; a lenient client leaves a broken one out, unless no other is left."""
+        kept: List[Any] = []
+        lost: List[InvalidResult] = []
+        for number, block in enumerate(result.content):
+            try:
+                if type(block) in _WITH_DATA:
+                    self._check_block("content[%d]" % number, block, result)
+                kept.append(block)
+            except InvalidResult as error:
+                lost.append(error)
+        if lost and (self._strict or not kept):
+            raise lost[0]
+        for error in lost:
+            self._connection.counters.forgive("item", "left out: %s" % error)
+            result.content[:] = kept
 
     def _check_block(self, place: str, block: Any, result: CallToolResult) -> None:
         from ..protocol.content import is_base64

@@ -219,13 +219,18 @@ class RequestTable:
         self._unusable = self._last_id, "%s: %s" % (kind, text)
         self._counters.note(kind, text)
 
-    def timed_out(self, pending: Pending) -> RequestTimeout:
-        """Return the exception for a deadline that has passed."""
+    def useless(self, pending: Optional[Pending] = None) -> str:
+        """Return the last message since this request, or at all, that was of no use, as the end of an error text."""
         last, unusable = self._unusable
-        return RequestTimeout("%s%s (request %d) got no answer in time%s%s" % (
+        known = unusable and (pending is None or last >= pending.id)
+        return "; what came last could not be used: %s" % unusable if known else ""
+
+    def timed_out(self, pending: Pending, words: str = "") -> RequestTimeout:
+        """Return the exception for a deadline that has passed; ``words``: more that the peer has said."""
+        return RequestTimeout("%s%s (request %d) got no answer in time%s%s%s" % (
             pending.method, "" if pending.target is None else " of %.80r" % pending.target, pending.id,
             "" if pending.seconds is None else " (%g s)" % pending.seconds,
-            "; what came last could not be used: %s" % unusable if last >= pending.id else ""))
+            self.useless(pending), words))
 
     def let_go(self, pending: Pending) -> None:
         """Take no more progress for a request that has become a task: the task is over.

@@ -22,7 +22,7 @@ from ..methods import CANCELLED, INITIALIZE, NOTIFICATION, PROGRESS, REQUEST
 from ..options import REQUEST_TIMEOUT
 from ..protocol.envelope import VERSION
 from ..threads import Tally, Wait, available, count_waiting, start_thread
-from ..transports.base import EXCHANGES, REPLIES, Transport
+from ..transports.base import EXCHANGES, REPLIES, Transport, last_words
 from .executors import CallerRuns, Executor, Inline, Workers
 from .inflight import Incoming
 from .outbox import Outbox
@@ -318,7 +318,7 @@ class Sender:
                     item = self._next(pending, work)
                     if item is None:
                         if self.cancel(pending, "timeout"):
-                            raise self.table.timed_out(pending)
+                            raise self.table.timed_out(pending, last_words(self.transport, False))
                         pending.deadline = Deadline(None)  # the outcome came in the last moment: it is in the queue
                     elif isinstance(item, Progress):
                         pending.report(item)
@@ -363,7 +363,7 @@ class Sender:
 
     def give_up(self, pending: Pending) -> None:
         """End a request whose deadline has passed and which no thread waits for."""
-        self._withdraw(pending, self.table.timed_out(pending), "timeout")
+        self._withdraw(pending, self.table.timed_out(pending, last_words(self.transport, False)), "timeout")
 
     def _withdraw(self, pending: Pending, error: McpError, reason: str) -> bool:
         # Whoever takes the request out of the table gives it its outcome: an answer that is read from here on is late,

@@ -137,6 +137,15 @@ def why_ended(transport: Transport) -> str:
     return "the connection was closed" if reason is None else str(reason())
 
 
+def last_words(transport: Transport, errors: bool = True) -> str:
+    """Return what a child process has written that is no message, as the end of an error text; "" for nothing.
+
+    ``errors``: its standard error, too.
+    """
+    words: Optional[Callable[[bool], str]] = getattr(transport, "last_words", None)
+    return "" if words is None else words(errors)
+
+
 def was_read(transport: Transport) -> bool:
     """Return False if the transport knows that the peer ended without reading what was written."""
     known: Optional[Callable[[], bool]] = getattr(transport, "was_read", None)

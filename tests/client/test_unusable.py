@@ -11,12 +11,12 @@ from tests.support.scene import SILENT, Scene
 BROKEN = [
     (b'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"\\ud83d"}]}}', "lone surrogate"),
     (b'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"caf\xe9"}]}}', "not valid UTF-8"),
-    (b'{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"x":NaN}}}', "NaN"),
+    (b'{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"x":1e999}}}', "number out of range"),
     (b'{"jsonrpc":"2.0","id":ID,"result":{"a":1,"a":2}}', None),
     (b'{"jsonrpc":"2.0","id":ID,"result":5}', "result: expected object, got integer"),
 ]
 USELESS = [
-    (b'{"jsonrpc":"2.0","id":"ID","result":{"content":[]}}', "its id is a string, and ours are numbers"),
+    (b'{"jsonrpc":"2.0","id":"rID","result":{"content":[]}}', "its id is a string, and ours are numbers"),
     (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"boom"}}', "error without id: .*boom"),
     (b'{"jsonrpc":"2.0","id":77,"result":{}}', "unknown response: dropped the answer to request 77"),
     (b'{"jsonrpc":"2.0","id":ID,"resu', "malformed message: Parse error: "),

@@ -21,6 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 Message = Dict[str, Any]
 Edit = Callable[[Message, Message, "Player"], Any]      # (healthy answer, request, player): what is written instead
 
+LOOK_SECONDS = 0.2
 TOOLS: List[Message] = [
     {"name": "echo", "description": "Return the text.", "inputSchema":
         {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}},
@@ -702,6 +703,12 @@ def hang(player: Player) -> None:
     player.closing.wait(60)
 
 
+def until(player: Player, happened: threading.Event) -> None:
+    """Wait until something has HAPPENED, or the row has been played."""
+    while not player.closing.is_set() and not happened.wait(LOOK_SECONDS):
+        pass
+
+
 def held_open(x: Exchange, body: bytes) -> List[Any]:
     """Answer by a stream that stays open behind the answer."""
     return [b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(body), hang, close]
@@ -713,7 +720,7 @@ def asking(x: Exchange, body: bytes) -> List[Any]:
     x.player.hold(lambda player: answered.set())
     request = event(dumps({"jsonrpc": "2.0", "id": "p", "method": "ping"}))
     return [b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + request,
-            lambda player: answered.wait(30), event(body), close]
+            lambda player: until(player, answered), event(body), close]
 
 
 def lost(response: bytes) -> Frame:
@@ -771,7 +778,7 @@ def elsewhere() -> Dict[str, Any]:
 
     def get(x: Exchange) -> List[Any]:
         return [b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
-                lambda player: ready.wait(60) and [event(answers[0])], hang, close]
+                lambda player: until(player, ready), lambda player: map(event, answers), hang, close]
 
     return {"frame": at("echo", frame), "get": get}
 
@@ -791,7 +798,7 @@ def legacy(endpoint: str, accepted: bytes = b"Accepted", greeting: bytes = b"") 
     def serve(player: Player, queue: List[bytes], ready: threading.Condition) -> Iterator[bytes]:
         while not player.closing.is_set():
             with ready:
-                ready.wait_for(lambda: queue or player.closing.is_set(), 60)
+                ready.wait_for(lambda: queue, LOOK_SECONDS)
                 sent, queue[:] = list(queue), []
             for body in sent:
                 yield event(body)

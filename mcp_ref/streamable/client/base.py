@@ -505,6 +505,9 @@ class HttpChannel(ExchangeTransport):
             raise HttpStatus(text % (self._shown, goal.origin), reply.status)
         if reply.status not in _REDIRECTS[method] or goal.target == target:
             text = "%s %s: %d redirects to %s: name that URL instead"
+            if goal.target == target:
+                text = "%s %s: %d redirects to itself (%s)" if reply.headers.get("location") else (
+                    "%s %s: %d redirects nowhere: it has no Location (%s)")
             raise HttpStatus(text % (method, self._shown, reply.status, goal.target.partition("?")[0]), reply.status)
         return goal.target
 

@@ -181,8 +181,14 @@ class StdioChild(LineTransport):
         if not fate:
             return self._why
         child.stderr.settle(SETTLE)
-        words = child.stderr.last_words()
-        return "%s; last stderr lines:%s%s" % (fate, "" if words.startswith("\n") else " ", words) if words else fate
+        return fate + self.last_words()
+
+    def last_words(self, errors: bool = True) -> str:
+        """Return the last noise and, with ``errors``, the last lines on stderr; see `..base.last_words`."""
+        noise = self.noise and self.noise[-1].decode("utf-8", "replace").strip()
+        words = self._child.stderr.last_words() if errors and self._child else ""
+        return ("; last line on stdout, which is no message: %.200r" % noise if noise else "") + (
+            "; last stderr lines:%s%s" % ("" if words.startswith("\n") else " ", words) if words else "")
 
     def was_read(self) -> bool:
         """Return True if something was written and the child has read it, or where the system cannot tell that."""

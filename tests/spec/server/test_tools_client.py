@@ -153,12 +153,20 @@ ROWS = [(revision, result, words) for revision in every_revision_of("tools.valid
 @pytest.mark.parametrize("revision, result, words", ROWS)
 def test_a_result_that_is_none_reaches_nobody(revision, result, words):
     """[.. server/tools §Security Considerations] SHOULD"""
-    with Scene(revision, {"tools/call": result}, strict=words.startswith("result.content[1]")) as scene:
+    with Scene(revision, {"tools/call": result}, strict="content[1]" in words) as scene:
         for call in WAYS.values():
             with pytest.raises(PeerProtocolError) as caught:
                 call(scene.client, "x")
             assert words in str(caught.value)
         assert scene.asked == ["tools/call"] * 2, "a result without structure is no reason to list the tools"
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE)
+def test_a_block_that_is_no_base64_is_left_out_where_others_are(revision):
+    result = {"content": [TEXT, {"type": "image", "data": "aGk", "mimeType": "x/y"}]}
+    with Scene(revision, {"tools/call": result}) as scene:
+        assert [block.text for block in scene.client.call_tool("x").content] == [TEXT["text"]]
+        assert scene.count("forgiven item") == 1
 
 
 @pytest.mark.parametrize("data", ["", "aGk=", "aA==", "aGkh", "+/+/", "A" * 40_000])
