@@ -20,8 +20,8 @@ from mcp_ref.client import Sampling  # noqa: E402
 
 LIMITS = Limits(
     drain=0.2, shutdown_grace=0.3, terminate_grace=0.3, serve_grace=0.3, max_samplings_per_second=1e6,
-    max_outbox_bytes=4 << 20, max_inflight=2000, max_questions=2000, max_http_requests=2000,
-    http_write_timeout=600.0)
+    max_outbox_bytes=4 << 20, max_inflight=2000, max_questions=2000, max_http_requests=2000, http_write_timeout=600.0,
+    request_timeout=600.0)
 """Short where something waits for a handler that does not end, so that rows do not take long."""
 MANY = 8
 NEVER = threading.Event()

@@ -300,7 +300,7 @@ def test_both_sides_write_more_than_the_pipes_hold(row: Row, where: str) -> None
 def test_a_client_that_does_not_read(row: Row, where: str, told: str) -> None:
     wire = Wire(row, where)
     for id in range(1, 2 if where == "http" else 21):
-        wire.call(id, "big", size=500_000 if where != "http" else 30_000_000)
+        wire.call(id, "big", size=500_000 if where != "http" else 12_000_000)
     if where != "stdio":
         with connect(wire.address, era="legacy") as other:  # one peer is never everybody
             assert other.call_tool("echo", {"text": "still here"}).text == "still here"
@@ -432,8 +432,8 @@ WAYS = {"return": 0, "exit": 3, "_exit": 4, "interrupt": 130, "killed": -signal.
 
 
 @pytest.mark.parametrize("where, how", [
-    *(("stdio", how) for how in WAYS), ("tcp", "return"), ("tcp", "interrupt"), ("http", "return"),
-    ("http", "exit"), ("http", "interrupt"), ("memory", "return"), ("memory", "interrupt")])
+    *(("stdio", how) for how in WAYS), ("tcp", "interrupt"), ("http", "return"), ("http", "interrupt"),
+    ("memory", "return"), ("memory", "interrupt")])
 def test_a_client_that_ends_with_calls_in_flight(row: Row, where: str, how: str) -> None:
     caller = row.start("call", where, how)
     caller.said("begun")
