@@ -1,12 +1,11 @@
 """A client, or a host over ten servers, in a process of its own; the benchmark asks for one measurement per line.
 
-    python3 tests/bench/clients.py NAME [OUR_CORE SERVER_CORE]
+    python3 tests/bench/clients.py NAME
 
 NAME is one of `CLIENTS`; the servers are floors. Each line names a function of `MEASURES` and how often it goes round;
 the answer is the processor time of this process and the real time, in seconds. Answers are checked within that time,
 because to read the answer is part of using a client.
 """
-import contextlib
 import itertools
 import json
 import os
@@ -230,13 +229,6 @@ def called(ten: Any, count: int) -> None:
         check(ten[0][number % SERVERS](text), text)
 
 
-def pin(core: int) -> None:
-    """Keep every thread of this process on one core."""
-    for thread in os.listdir("/proc/self/task"):
-        with contextlib.suppress(ProcessLookupError):  # it has ended
-            os.sched_setaffinity(int(thread), {core})
-
-
 CLIENTS: Dict[str, Callable[[], Any]] = {
     "stdio-floor": stdio_floor, "stdio": lambda: over(FLOOR_SERVER),
     "http-floor": lambda: http_floor(bare=False), "http-sockets": lambda: http_floor(bare=True),
@@ -250,12 +242,7 @@ MEASURES: Dict[str, Callable[[Any, int], None]] = {
 
 def main() -> None:
     """Connect, then measure until end of file."""
-    cores = [int(core) for core in sys.argv[2:4]]
-    if cores:
-        pin(cores[1])  # the server that the client starts inherits it
     client = CLIENTS[sys.argv[1]]()
-    if cores:
-        pin(cores[0])
     for line in sys.stdin:
         name, count = line.split()
         used, begin = time.process_time(), time.perf_counter()

@@ -22,8 +22,8 @@ def fields(method: str, name: str = "") -> List[str]:
 class HttpPeer(Peer):
     """A running HTTP server: it says its URL in its first line, and ends with its standard input."""
 
-    def __init__(self, command: Sequence[str], environment: Dict[str, str], core: Optional[int] = None) -> None:
-        super().__init__(command, environment, core)
+    def __init__(self, command: Sequence[str], environment: Dict[str, str]) -> None:
+        super().__init__(command, environment)
         self.url = self.line().decode()
         parts = urlsplit(self.url)
         self.target = Target(parts.hostname or "", parts.port or 0, parts.path, parts.scheme == "https")

@@ -1,37 +1,21 @@
 """The machine that the figures come from: its cores, and how much of them somebody else took meanwhile."""
-import contextlib
 import os
 import platform
 import time
-from typing import Iterator, Optional, Tuple
+from typing import Optional
 
 
-def two_cores() -> Optional[Tuple[int, int]]:
-    """One core for our side and one for the other; None where processes cannot be pinned or there is only one core."""
+def stay_on_one_core() -> bool:
+    """Keep this thread, and what it starts from now on, on one core. Returns whether the system can do that."""
     if not hasattr(os, "sched_getaffinity"):
-        return None
-    cores = sorted(os.sched_getaffinity(0))
-    return (cores[0], cores[1]) if len(cores) > 1 else None
-
-
-@contextlib.contextmanager
-def on_core(core: Optional[int]) -> Iterator[None]:
-    """Keep this thread, and what it starts meanwhile, on one core. None changes nothing."""
-    if core is None:
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
+        return False
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    return True
 
 
 def facts() -> str:
     """One line for the head of a report."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return "%s %s, %s cores, %s %s" % (platform.python_implementation(), platform.python_version(), allowed,
+    return "%s %s, %s cores, %s %s" % (platform.python_implementation(), platform.python_version(), os.cpu_count(),
                                        platform.system(), platform.machine())
 
 

@@ -16,33 +16,26 @@ from shlex import quote
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from http_peer import HttpPeer
-from machine import on_core
 from peer import ENVELOPE, Ask, NotHere, Peer, WrongAnswer, tool_request
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789 "
-STREAMS, UPDATES = 1000, 500
+STREAMS, UPDATES = 1000, 300
 ELICITED = {"action": "accept", "content": {"text": "yes"}}
 
 
 class Bench(NamedTuple):
-    """The interpreter, the environment and the cores of both sides; perhaps the command of another server."""
+    """The interpreter and the environment of both sides; perhaps the command of another server."""
 
     python: str
     environment: Dict[str, str]
-    cores: Optional[Tuple[int, int]] = None
     divisor: int = 1
     server: Sequence[str] = ()
 
     def count(self, full: int) -> int:
         """So many calls, or fewer in a quick run."""
         return max(1, full // self.divisor)
-
-    @property
-    def core(self) -> Optional[int]:
-        """The core of what is measured."""
-        return self.cores[1] if self.cores else None
 
 
 class Sample(NamedTuple):
@@ -66,7 +59,7 @@ class Program(NamedTuple):
     def start(self, bench: Bench) -> Peer:
         """Start it. `--server` takes the place of the one that is judged."""
         command = list(bench.server) if bench.server and self.judged else [bench.python, str(HERE / self.file)]
-        return (HttpPeer if self.web else Peer)([*command, *self.arguments], bench.environment, bench.core)
+        return (HttpPeer if self.web else Peer)([*command, *self.arguments], bench.environment)
 
     def having(self, *arguments: str) -> "Program":
         """The same with more arguments."""
@@ -131,7 +124,7 @@ def served(program: Program, work: Callable[[Any, int], float], count: int, stat
     return side
 
 
-def calls(program: Program, ask: Ask = ECHO, window: int = 1, count: int = 2000, stateless: bool = False,
+def calls(program: Program, ask: Ask = ECHO, window: int = 1, count: int = 500, stateless: bool = False,
           size: int = 0, beside: Optional[Callable[[Any, Bench], ContextManager[Any]]] = None) -> Side:
     """What a request costs a running server, `window` of them in flight; `size` is that of the text."""
     def work(peer: Peer, number: int) -> float:
@@ -323,8 +316,7 @@ def client(name: str, how: str, count: int) -> Side:
     @contextlib.contextmanager
     def side(bench: Bench) -> Iterator[Callable[[], Sample]]:
         number = bench.count(count)
-        cores = [str(core) for core in reversed(bench.cores or ())]
-        with Peer([bench.python, str(HERE / "clients.py"), name, *cores], bench.environment) as peer:
+        with Peer([bench.python, str(HERE / "clients.py"), name], bench.environment) as peer:
 
             def sample() -> Sample:
                 peer.write(b"%s %d\n" % (how.encode(), number))
@@ -350,9 +342,8 @@ def command(bench: Bench, *arguments: str) -> Tuple[Sample, float]:
     if not hasattr(os, "wait4"):
         raise NotHere("os.wait4, which tells what a process has used")
     begin = time.perf_counter()
-    with on_core(bench.core):
-        running = subprocess.Popen([bench.python, "-m", "mcp_ref", *arguments], env=bench.environment,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    running = subprocess.Popen([bench.python, "-m", "mcp_ref", *arguments], env=bench.environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     _, running.returncode, used = os.wait4(running.pid, 0)
     if running.returncode:
         raise WrongAnswer("%s found something, or failed: wait status %d" % (arguments[0], running.returncode))

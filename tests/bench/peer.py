@@ -16,8 +16,6 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar
 
-from machine import on_core
-
 SILENCE_SECONDS = 120.0
 CLOSE_SECONDS = 10.0
 CHUNK = 65536
@@ -88,20 +86,16 @@ def check(ask: Ask, lines: Sequence[bytes], wanted: Dict[int, str]) -> None:
 
 
 class Peer:
-    """A running server. Use it as a context manager; it is ended on the way out.
+    """A running server. Use it as a context manager; it is ended on the way out."""
 
-    `core` pins it (all its threads) to one core.
-    """
-
-    def __init__(self, command: Sequence[str], environment: Dict[str, str], core: Optional[int] = None) -> None:
+    def __init__(self, command: Sequence[str], environment: Dict[str, str]) -> None:
         self._errors = tempfile.TemporaryFile()
         self.command = list(command)
-        with on_core(core):
-            try:
-                self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                                stderr=self._errors, bufsize=0, env=environment)
-            except OSError as error:
-                raise WrongAnswer("cannot start %s: %s" % (self.command[0], error)) from error
+        try:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=self._errors, bufsize=0, env=environment)
+        except OSError as error:
+            raise WrongAnswer("cannot start %s: %s" % (self.command[0], error)) from error
         assert self.process.stdin is not None and self.process.stdout is not None
         self._stdin, self._stdout = self.process.stdin, self.process.stdout
         self._in, self._out = self._stdin.fileno(), self._stdout.fileno()

@@ -3,11 +3,11 @@
 It is a benchmark and no test: a missed target is reported and the exit code stays 0. A wrong answer, a server that ends
 or one that hangs makes it 1.
 
-Processor time of the process measured decides; real time stands beside it. Floor and subject take turns, each on the
-same core while this process is on another, and the least of each counts, since what the machine does beside adds to
-either and takes nothing away. If other programs took more than half a core while a row was measured, its verdict is
-"busy"; `--resume` measures again what has no verdict yet. All runs in an empty virtual environment of this interpreter,
-made once below `build/bench`.
+Processor time of the process measured decides; real time is printed next to it. Floor and subject take turns, and the
+least of each counts, since other programs can only add to either. All processes share one core: to wake another core
+may cost more than a call, which would hide what is measured. If other programs took more than half a core while a row
+was measured, its verdict is "busy"; `--resume` measures again what has no verdict yet. All runs in an empty virtual
+environment of this interpreter, made once below `build/bench`.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import curves
 from figures import FIGURES, OF_ANY_SERVER, SCALES, Figure
-from machine import Foreign, facts, on_core, two_cores
+from machine import Foreign, facts, stay_on_one_core
 from measures import ROOT, Bench, Sample
 from peer import NotHere, WrongAnswer
 
@@ -65,11 +65,10 @@ def measure(figure: Figure, bench: Bench, rounds: Optional[int], noise: bool) ->
     begin, foreign = time.monotonic(), Foreign()
     row: Dict[str, Any] = {"name": figure.name, "floor": [], "subject": [], "problem": ""}
     try:
-        with on_core(bench.cores[0] if bench.cores else None):
-            with figure.floor(bench) as floor, (figure.floor if noise else figure.subject)(bench) as subject:
-                for _ in range(rounds or figure.rounds):
-                    row["floor"].append(floor())
-                    row["subject"].append(subject())
+        with figure.floor(bench) as floor, (figure.floor if noise else figure.subject)(bench) as subject:
+            for _ in range(rounds or figure.rounds):
+                row["floor"].append(floor())
+                row["subject"].append(subject())
     except NotHere as error:
         row.update(problem=str(error), verdict="not here")
     except (WrongAnswer, ValueError, KeyError, TypeError) as error:  # the latter: an answer of another shape
@@ -165,9 +164,9 @@ def main(arguments: Sequence[str]) -> int:
     if options.curves:
         setting = curves.Setting(clean_python(), environment())
         return curves.main(setting, options.curves, options.only, options.quick)
-    bench = Bench(clean_python(), environment(), two_cores(), QUICK_DIVISOR if options.quick else 1, options.server)
+    bench = Bench(clean_python(), environment(), QUICK_DIVISOR if options.quick else 1, options.server)
     begin, rows, earlier = time.monotonic(), kept(options), set(kept(options))
-    print("%s, %s\n\n%s\n" % (facts(), "pinned" if bench.cores else "NOT pinned", LEGEND))
+    print("%s, %s\n\n%s\n" % (facts(), "all on one" if stay_on_one_core() else "NOT pinned", LEGEND))
     print(COLUMNS % ("", "", "", "processor", "time", "", "real", "time", "", "", "", "", "", ""))
     print(COLUMNS % HEADINGS, flush=True)
     figures = chosen(options)
