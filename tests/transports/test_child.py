@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from typing import Any, Iterator, List
+from typing import Any, Iterator, List, Optional
 
 import pytest
 
@@ -84,6 +84,12 @@ class Alive:
             held.close()
 
 
+def code_of(transport: Any) -> Optional[int]:
+    """The code that the child left with; None while it runs."""
+    code: Optional[int] = transport._child.process.poll()
+    return code
+
+
 @pytest.fixture
 def alive() -> Iterator[Alive]:
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Alive(folder)) as made:
@@ -99,7 +105,7 @@ def test_close_closes_stdin_and_waits_for_the_child(alive: Alive) -> None:
         alive.pid()
         assert transport.read() == [b"{}"]
         transport.close()
-        assert transport._child.process.returncode == 3  # it left by itself, and has been waited for
+        assert code_of(transport) == 3  # it left by itself, and has been waited for
         assert alive.ended() == b""
 
 
@@ -121,7 +127,7 @@ def test_a_child_that_ignores_sigterm_is_killed_and_its_children_with_it(alive: 
     with opened(stubborn("deaf", "connect", alive.path, "grandchild", alive.path, "stay")) as transport:
         assert alive.pid() == transport.pid and alive.pid() != transport.pid
         transport.close()
-        assert transport._child.process.returncode == -signal.SIGKILL
+        assert code_of(transport) == -signal.SIGKILL
         assert alive.ended() == alive.ended() == b""
 
 
@@ -213,7 +219,7 @@ def test_a_child_with_much_to_say_is_not_kept_from_leaving() -> None:
     big = "{" + "x" * 100_000
     with opened(stubborn("wait", "say", big, "say", big, "exit", "5", grace=SLOW)) as transport:
         transport.close()
-        assert transport._child.process.returncode == 5
+        assert code_of(transport) == 5
 
 
 @pytest.mark.race
@@ -227,7 +233,7 @@ def test_close_from_many_threads_while_others_read_and_write() -> None:
             writing.result()
         for running in closing:
             running.result()
-        assert transport._child.process.returncode is not None
+        assert code_of(transport) is not None
 
 
 def test_close_inside_close_from_a_signal_handler_does_not_wait_for_itself() -> None:
@@ -241,7 +247,7 @@ def test_close_inside_close_from_a_signal_handler_does_not_wait_for_itself() -> 
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
-        assert transport._child.process.returncode == -signal.SIGKILL
+        assert code_of(transport) == -signal.SIGKILL
 
 
 def test_an_interrupted_close_can_be_taken_up_again() -> None:
@@ -261,7 +267,7 @@ def test_an_interrupted_close_can_be_taken_up_again() -> None:
             signal.signal(signal.SIGALRM, before)
         transport.limits = Limits(**QUICK)
         transport.close()
-        assert transport._child is not None and transport._child.process.returncode == -signal.SIGKILL
+        assert code_of(transport) == -signal.SIGKILL
 
 
 def test_closed_before_it_was_opened_leaves_no_child() -> None:
@@ -269,7 +275,7 @@ def test_closed_before_it_was_opened_leaves_no_child() -> None:
     transport = stubborn("wait")
     transport.close()
     transport.open()
-    assert transport._child is not None and transport._child.process.returncode is not None
+    assert code_of(transport) is not None
     assert transport.read() is None
 
 
@@ -431,7 +437,7 @@ def test_the_reason_has_the_code_and_the_last_lines(words: List[str], expected: 
 
 def test_the_reason_after_a_broken_pipe_is_the_childs_end() -> None:
     with opened(stubborn("err", "bad config", "exit", "4")) as transport:
-        until(lambda: transport._child.wait(0))
+        until(lambda: code_of(transport) is not None)
         with pytest.raises(ConnectionLost, match="server exited with code 4; last stderr lines: bad config"):
             transport.write([b"{}"])
 

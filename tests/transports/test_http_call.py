@@ -13,6 +13,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.streamable.server import call as call_module
 from mcp_ref.streamable.server.call import Caller
 from mcp_ref.streamable.server.endpoint import Endpoint
+from tests.support.clocks import by_hand
 from tests.support.http_exchange import BOTH, opening, request
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import PATIENCE
@@ -314,19 +315,17 @@ def test_where_handlers_run_and_what_they_know(json_response, same):
 
 
 def test_a_clock_of_whoever_calls_or_waits(monkeypatch):
-    now, ticks = deadline.clock(), []
-    monkeypatch.setattr(deadline, "clock", lambda: now)
-    with scripted(lambda exchange: exchange.reply(202), tick=lambda: ticks.append(now)) as caller:
+    clock, ticks = by_hand(monkeypatch), []
+    with scripted(lambda exchange: exchange.reply(202), tick=lambda: ticks.append(clock.now)) as caller:
         for step in (0, 0.5, 0.5, 0.5, 0.5, 5, 0):
-            now += step
+            clock.now += step
             assert caller.call("GET", "/").status == 202
-        assert [tick - now for tick in ticks] == [-6, -5, 0]  # at most once a second
+        assert [tick - clock.now for tick in ticks] == [-6, -5, 0]  # at most once a second
 
 
 def test_a_clock_that_fails_harms_nobody(monkeypatch, caplog):
     with scripted(lambda exchange: exchange.reply(202), tick=lambda: 1 / 0) as caller, records(caplog) as logged:
-        ahead = deadline.clock() + 2
-        monkeypatch.setattr(deadline, "clock", lambda: ahead)
+        by_hand(monkeypatch, deadline.clock() + 2)
         assert caller.call("GET", "/").status == 202
         assert [record.getMessage() for record in logged] == [
             "keeping sessions raised ZeroDivisionError: division by zero"]
@@ -334,8 +333,7 @@ def test_a_clock_that_fails_harms_nobody(monkeypatch, caplog):
 
 def test_idle_sessions_end_when_somebody_asks(monkeypatch):
     with Called() as called:
-        ahead = deadline.clock() + called.caller.limits.session_idle + 1
-        monkeypatch.setattr(deadline, "clock", lambda: ahead)
+        by_hand(monkeypatch, deadline.clock() + called.caller.limits.session_idle + 1)
         assert len(called.endpoint.sessions) == 1
         assert called.post(request(1, "ping")).status == 404 and len(called.endpoint.sessions) == 0
 

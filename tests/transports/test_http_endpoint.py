@@ -8,6 +8,7 @@ from mcp_ref.errors import AuthError
 from mcp_ref.limits import Limits
 from mcp_ref.server import Inline, MainThreadQueue, Server
 from mcp_ref.streamable.server.endpoint import Endpoint
+from tests.support.clocks import by_hand
 from tests.support.http_exchange import Web, exchange, opening, request
 from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE
@@ -185,22 +186,22 @@ def test_when_all_sessions_are_taken():
 
 def test_a_busy_session_is_not_idle(monkeypatch):
     with Gate() as gate, web({"slow": gate.hold}, limits=Limits(session_idle=60.0)) as client:
-        now = client.session.used
+        clock = by_hand(monkeypatch, client.session.used)
         listening = client.get()
-        monkeypatch.setattr("mcp_ref.deadline.clock", lambda: now + 100.0)
+        clock.now += 100
         client.endpoint.tick()  # the stream is open
         listening.leave()
         slow = client.begin(1, "tools/call", work_params("slow"))
         gate.entered()
-        monkeypatch.setattr("mcp_ref.deadline.clock", lambda: now + 200.0)
+        clock.now += 100
         client.endpoint.tick()  # the request runs
         gate.open()
         slow.done()
         eventually(lambda: not client.session.busy)
-        monkeypatch.setattr("mcp_ref.deadline.clock", lambda: now + 259.0)
+        clock.now += 59
         client.endpoint.tick()
         assert len(client.endpoint.sessions) == 1
-        monkeypatch.setattr("mcp_ref.deadline.clock", lambda: now + 260.0)
+        clock.now += 1
         client.endpoint.tick()
         assert len(client.endpoint.sessions) == 0
         assert client.endpoint.counters.snapshot()["sessions ended"] == 1
@@ -208,9 +209,10 @@ def test_a_busy_session_is_not_idle(monkeypatch):
 
 def test_quiet_streams_are_kept_alive(monkeypatch):
     with web(limits=Limits(stream_keepalive=10.0)) as client:
-        now, stream = client.session.used, client.get()
-        for after, comments in ((5, 0), (11, 1), (15, 1), (22, 2)):
-            monkeypatch.setattr("mcp_ref.deadline.clock", lambda: now + after)
+        clock = by_hand(monkeypatch, client.session.used)
+        stream = client.get()
+        for later, comments in ((5, 0), (6, 1), (4, 1), (7, 2)):
+            clock.now += later
             client.endpoint.tick()
             assert stream.comments == comments
         assert stream.messages() == []

@@ -12,6 +12,7 @@ from mcp_ref.streamable.server.reply_stream import LISTENING, REPLY, EventId, Re
 from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
+from tests.support.clocks import by_hand
 from tests.support.http_exchange import Web, exchange, request
 from tests.support.patience import WAIT
 from tests.support.sides import Gate, eventually, in_thread, said, work_params, working_server
@@ -209,7 +210,7 @@ def test_an_answer_is_kept_for_replay_seconds(monkeypatch):
     with Web(working_server({"count": count}, limits=limits), limits=limits) as web:
         reply, now = web.ask(1, "tools/call", work_params("count")), web.session.used
         for after, status in ((99.0, 200), (101.0, 400)):
-            monkeypatch.setattr("mcp_ref.deadline.clock", lambda: now + after)
+            by_hand(monkeypatch, now + after)
             web.endpoint.tick()
             assert web.get(reply.events[0].id).status == status
         monkeypatch.undo()
@@ -220,7 +221,7 @@ def test_a_listener_goes_on_though_nothing_of_it_is_kept(monkeypatch):
         stream, now = web.get(), web.session.used
         stream.leave()
         web.get()  # takes its place
-        monkeypatch.setattr("mcp_ref.deadline.clock", lambda: now + 5.0)
+        by_hand(monkeypatch, now + 5.0)
         web.endpoint.tick()
         again = web.get(stream.events[-1].id)
         web.server.broadcast("notifications/tools/list_changed")

@@ -162,6 +162,23 @@ def test_a_handler_that_is_queued_runs_when_another_one_ends() -> None:
         assert [said(json.loads(Reply(line).response.read())) for line in queued] == 10 * ["done"]
 
 
+@pytest.mark.race
+def test_handlers_that_wait_for_the_next_one_all_get_it() -> None:
+    count = 12
+    came = [threading.Event() for _ in range(count + 1)]
+
+    def chain(ctx: Context) -> str:
+        number = int(ctx.request_id)
+        came[number].set()
+        return str(came[number + 1].wait(PATIENCE))
+
+    with Site({"chain": chain}, Limits(max_workers=count)) as site:
+        session = site.open()
+        lines = [site.call(session, "chain", number) for number in range(count)]
+        came[count].set()
+        assert [said(json.loads(Reply(line).response.read())) for line in lines] == count * ["True"]
+
+
 def test_a_body_counts_until_its_handler_is_done_even_if_its_client_has_gone() -> None:
     gate = Gate()
 
@@ -210,8 +227,10 @@ def asked(web: Web, id: int) -> Any:
 def freed(web: Web, id: int) -> int:
     """A place for a question becomes free: a call can ask; its id, this or a later one."""
     for number in range(id, id + 1000):
-        said_first = web.begin(number, "tools/call", work_params("ask")).next()
-        if said_first.get("method") == "elicitation/create":
+        call = web.begin(number, "tools/call", work_params("ask"))
+        eventually(lambda: call.finished or call.events and call.messages())
+        if not call.finished:
+            assert call.next()["method"] == "elicitation/create"
             return number
     raise AssertionError("no place became free")
 

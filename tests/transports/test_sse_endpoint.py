@@ -5,9 +5,9 @@ import urllib.request
 
 import pytest
 
-from mcp_ref import deadline
 from mcp_ref.errors import AuthError
 from mcp_ref.limits import Limits
+from tests.support.clocks import by_hand
 from tests.support.http_exchange import opening, request
 from tests.support.http_modern import STATELESS, enveloped
 from tests.support.legacy_web import LegacyWeb
@@ -181,12 +181,11 @@ def test_there_is_a_cap():
 
 
 def test_who_opens_a_stream_and_says_nothing_is_idle(monkeypatch):
-    now = deadline.clock()
-    monkeypatch.setattr(deadline, "clock", lambda: now)
+    clock = by_hand(monkeypatch)
     with web(limits=Limits(session_idle=100, stream_keepalive=15)) as client:
         silent = client.open()
         for _ in range(7):
-            now += 15
+            clock.now += 15
             client.endpoint.tick()
         assert silent.finished and not client.stream.finished
         assert client.stream.comments >= 6  # so that nobody takes it for dead

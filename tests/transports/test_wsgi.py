@@ -17,6 +17,7 @@ from mcp_ref.server import SqliteStore
 from mcp_ref.streamable.server.endpoint import Endpoint
 from mcp_ref.streamable.server.http_sse import SseEndpoint
 from mcp_ref.streamable.server.wsgi import application, request_of
+from tests.support.clocks import by_hand
 from tests.support.http_exchange import BOTH, opening, request
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import PATIENCE
@@ -389,8 +390,7 @@ def test_served_by_the_standard_library(monkeypatch):
 
 def test_idle_sessions_end_with_the_next_request(monkeypatch):
     with Site() as site:
-        ahead = deadline.clock() + site.endpoint.limits.session_idle + 1
-        monkeypatch.setattr(deadline, "clock", lambda: ahead)
+        by_hand(monkeypatch, deadline.clock() + site.endpoint.limits.session_idle + 1)
         assert site.post(PING).status == 404
         eventually(lambda: len(site.endpoint.sessions) == 0)
 

@@ -35,25 +35,6 @@ def end(work: Work) -> None:
     work.lead.join(WAIT)
 
 
-@pytest.mark.race
-def test_each_job_that_waits_for_the_next_one_gets_it(work: Work) -> None:
-    events = [threading.Event() for _ in range(20)]
-    threads: List[threading.Thread] = []
-
-    def job(number: int) -> None:
-        threads.append(threading.current_thread())
-        events[number].set()
-        assert number + 1 == len(events) or events[number + 1].wait(WAIT)
-
-    for number in range(len(events)):
-        work.todo.put(lambda number=number: job(number))  # type: ignore[misc]
-    work.lead.start()
-    assert events[-1].wait(WAIT)
-    end(work)
-    assert len(set(threads)) == len(events)
-    until(lambda: not any(thread.is_alive() for thread in threads))
-
-
 def test_quick_jobs_stay_on_one_thread_and_slow_ones_disturb_the_calm(work: Work) -> None:
     threads = set()
     done, gate = threading.Event(), threading.Event()
