@@ -19,10 +19,21 @@ def refuse(thread: threading.Thread) -> None:
 
 
 @pytest.fixture()
-def threadless(monkeypatch):
-    """A process that can start no thread, and never has."""
+def fresh(monkeypatch):
+    """A process that has not started a thread yet."""
     monkeypatch.setattr(threads, "_started", False)
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+@pytest.fixture()
+def refused(monkeypatch):
+    """A function after which no thread can be started, or each as the function that it is given does it."""
+    return lambda start=refuse: monkeypatch.setattr(threading.Thread, "start", start)
+
+
+@pytest.fixture()
+def threadless(fresh, refused):
+    """A process that can start no thread, and never has."""
+    refused()
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -35,28 +46,26 @@ def test_sessions_that_processes_share_are_refused_at_once(threadless, tmp_path)
         Server("demo").wsgi(sessions=SqliteStore(str(tmp_path / "sessions")))
 
 
-def test_threads_that_ran_out_are_no_lack_of_them(monkeypatch):
+def test_threads_that_ran_out_are_no_lack_of_them(refused):
     assert threads.available()
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    refused()
     assert threads.available()
     with pytest.raises(RuntimeError, match="can't start new thread") as raised:
         threads.start_thread("one-more", print)
     assert not isinstance(raised.value, NoThreads)
 
 
-def test_finding_out_starts_one_thread_at_most(monkeypatch):
-    monkeypatch.setattr(threads, "_started", False)
+def test_finding_out_starts_one_thread_at_most(fresh, refused):
     begun = []
     start = threading.Thread.start
-    monkeypatch.setattr(threading.Thread, "start", lambda thread: (begun.append(thread.name), start(thread))[1])
+    refused(lambda thread: (begun.append(thread.name), start(thread))[1])
     assert threads.available() and threads.available()
     assert begun == ["mcp-ref:probe"]
 
 
-def test_starting_a_thread_finds_out(monkeypatch):
-    monkeypatch.setattr(threads, "_started", False)
+def test_starting_a_thread_finds_out(fresh, refused):
     threads.start_thread("first", print).join()
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    refused()
     assert threads.available()
 
 
