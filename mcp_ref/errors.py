@@ -184,7 +184,7 @@ class SessionExpired(ConnectionLost):
 
 
 class HttpStatus(TransportError):
-    """The server refused one HTTP request; the text has status, reason and the first line of the body.
+    """The server refused one HTTP request; the text has status, reason and how the body begins.
 
     ``status`` is the code, ``challenges`` the values of WWW-Authenticate.
     """

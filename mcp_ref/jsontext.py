@@ -6,7 +6,8 @@ adds the missing checks:
 ==========================================  =========================================================
 input                                       answer of `loads`
 ==========================================  =========================================================
-broken or overlong UTF-8, a BOM             refused: not valid UTF-8, byte position
+broken or overlong UTF-8                    refused: not valid UTF-8, byte position
+a byte order mark in front                  refused: not JSON, names it
 ``NaN``, ``Infinity``, ``-Infinity``        refused: not JSON
 ``1e400`` (parses to infinity)              refused: number out of range
 an integer of more than 4,300 digits        refused, names ``max_number_digits``
@@ -50,6 +51,7 @@ _STEPS = bytes.maketrans(b"[{]}", b"\1\1\xff\xff")
 """Brackets as signed bytes: one level down, one level up."""
 _NO_SIGN = bytes(code for code in range(256) if code not in b'[{]}"')
 
+_BOM = "\ufeff"
 _ATOMS = frozenset((str, int, float, bool, type(None)))
 _NESTING = (dict, list, tuple)
 
@@ -85,7 +87,8 @@ def loads(data: bytes, limits: Limits = DEFAULT) -> Any:
     except RecursionError:
         raise JsonError(_too_deep(limits)) from None
     except ValueError as error:
-        raise JsonError("not JSON: %s" % error) from None
+        what = "it begins with a byte order mark (BOM)" if text[:1] == _BOM else error
+        raise JsonError("not JSON: %s" % what) from None
     escape = data.find(b"\\")
     if escape >= 0 and (data.find(b"\\ud", escape) >= 0 or data.find(b"\\uD", escape) >= 0):
         _check_surrogates(value)
@@ -99,7 +102,7 @@ def glimpse(data: bytes, limits: Limits = DEFAULT) -> Tuple[Any, bool]:
     very long numbers are read as something.
     """
     faults: List[str] = []
-    text = data.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace").lstrip(_BOM)
     nodes = sum(map(data.count, (b"[", b"{", b",")))
     try:
         if nodes > limits.max_nodes or _nests_deeper(data, limits.max_depth):

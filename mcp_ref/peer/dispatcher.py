@@ -212,6 +212,7 @@ class Connection(Sender):
                 if self._park():
                     return True
                 self._reader = reader
+            del items  # the next may be long in coming, and these large
 
     def close(self, reason: str = "the connection was closed by this side") -> None:
         """End the connection, from any thread, and more than once if need be. Waiting callers get `ConnectionLost`.

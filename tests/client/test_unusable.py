@@ -4,9 +4,10 @@ import sys
 import pytest
 
 from mcp_ref import Limits, connect
-from mcp_ref.errors import PeerProtocolError, RequestTimeout
+from mcp_ref.errors import AnswerLost, ConnectionLost, HttpStatus, PeerError, PeerProtocolError, RequestTimeout
 from tests.support.patience import patience
 from tests.support.scene import SILENT, Scene
+from tests.support.scripted_http import ScriptedHttp
 
 BROKEN = [
     (b'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"\\ud83d"}]}}', "lone surrogate"),
@@ -79,3 +80,50 @@ def test_a_timeout_names_the_limit_that_an_answer_was_too_long_for():
     with connect([sys.executable, "-c", LONG], era="legacy", check_results=False, limits=limits) as client:
         with pytest.raises(RequestTimeout, match=r"could not be used: refused message: .*max_message_bytes \(3000\)"):
             client.call_tool("t", timeout=patience(0.3))
+
+
+DISCOVERED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "supportedVersions": ["2026-07-28"],
+              "capabilities": {"tools": {}}}
+JSON, EVENTS = "application/json", "text/event-stream"
+RESULT = b'{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}'
+UNREAD = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"boom"}}'
+PAGE = b"<html>\n<title>Log in to the pro\x1bxy, sekrit-token</title>" + 300 * b"x"
+PAGE_SAID = r"<html> <title>Log in to the pro\\x1bxy, \*\*\*</title>x{100,170}\.\.\."
+WEB = [
+    ("a page", 200, "text/html", PAGE, PeerProtocolError, "with 200 and content type 'text/html': " + PAGE_SAID),
+    ("no type", 200, "", b"hello", PeerProtocolError, "with 200 and no content type: hello"),
+    ("no word", 500, "", b"", HttpStatus, "answered 500 Because$"),
+    ("accepted", 202, "", b"", PeerProtocolError, r"with 202 and no content type: \(empty\)"),
+    ("a text", 200, JSON, PAGE, PeerProtocolError, "with 200, which holds no response .*not JSON.*: " + PAGE_SAID),
+    ("nothing", 200, JSON, b"", PeerProtocolError, r"with 200, which holds no response to it: \(empty\)"),
+    ("half", 200, JSON, RESULT[:-3], PeerProtocolError, r'with 200, .* \(Parse error.*\): \{"jsonrpc"'),
+    ("another id", 200, JSON, RESULT.replace(b"ID", b"77"), PeerProtocolError, r'\(its id is 77, not \d\): \{"jso'),
+    ("a text for an id", 200, JSON, RESULT.replace(b"ID", b'"ID"'), PeerProtocolError, r"\(its id is '\d', not \d\)"),
+    ("a bare result", 200, JSON, b'{"content":[]}', PeerProtocolError, r'neither method.*: \{"content":\[\]\}'),
+    ("a mark in front", 200, JSON, b"\xef\xbb\xbf" + RESULT, PeerProtocolError, r"byte order mark \(BOM\)"),
+    ("an error without id", 200, JSON, UNREAD, PeerError, r"tools/call failed: boom \(-32700\)"),
+    ("the same as 400", 400, JSON, UNREAD, PeerError, r"tools/call failed: boom \(-32700\)"),
+    ("a page as 502", 502, "text/html", PAGE, HttpStatus, "answered 502 Because: " + PAGE_SAID),
+    ("event: a text", 200, EVENTS, b"data: oops\n\n", PeerProtocolError, r"with 200, .*not JSON.*: oops"),
+    ("event: another id", 200, EVENTS, b"data: %b\n\n" % RESULT.replace(b"ID", b"77"), PeerProtocolError, "id is 77"),
+    ("event: an error without id", 200, EVENTS, b"data: %b\n\n" % UNREAD, PeerError, "tools/call failed: boom"),
+    ("no events", 200, EVENTS, PAGE + b"\n", (AnswerLost, ConnectionLost), "with no event: " + PAGE_SAID),
+    ("no events at all", 200, EVENTS, b"", (AnswerLost, ConnectionLost), "ended before the answer(?!, and began)"),
+]
+
+
+@pytest.mark.sends_illegal("*", why="the server's replies are what is tested")
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("status, kind, body, error, said", [row[1:] for row in WEB], ids=[row[0] for row in WEB])
+def test_a_reply_of_no_use_is_quoted_with_its_status(status, kind, body, error, said, revision):
+    with ScriptedHttp(revision) as server:
+        server.on["tools/call"] = lambda request: request.reply(
+            status, body.replace(b"ID", b"%d" % request.message["id"]), kind,
+            [("Content-Type", kind)] * (kind != "" and not body))
+        server.on["server/discover"] = lambda request: request.answer(DISCOVERED)
+        with connect(server.url, era=revision, check_results=False, token="sekrit-token") as client:
+            with pytest.raises(error, match=said) as caught:
+                client.call_tool("t")
+            if error is PeerProtocolError and "BOM" not in said:
+                page = {"2025-11-25": "Messages to the Server", "2026-07-28": "2026-07-28 basic/transports/streamable"}
+                assert page[revision] in caught.value.citation

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _MOST_REDIRECTS = 5
 _REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
 """The statuses that redirect a request unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
-_ERROR_BODY = 64 * 1024
+ERROR_BODY = 64 * 1024
 LASTING = (LISTEN,)
 """The requests whose answer comes at the end of a long stream: like the streams of GET they do not count against
 ``max_http_requests``."""
@@ -335,7 +335,7 @@ class HttpChannel(ExchangeTransport):
     def _hand_in(self, post: Post, last: Sequence[Received]) -> None:
         """End a request. ``last``: what is last to be read of it, as soon as there is room."""
         if last and isinstance(last[-1], bytes):
-            last = (*last, Unanswered(post.id, partial(no_answer, post.method)))
+            last = (*last, self._unanswered(post))
         read = not last or self._inbox.put(*last)
         with self._lock:
             if self._posts.get(post.id) is post:
@@ -391,7 +391,7 @@ class HttpChannel(ExchangeTransport):
         reply = self._exchange("POST", data, self._cancel_scope, fields, self.limits.request_timeout, ask=ask)
         try:
             self._check(reply)
-            reply.whole(_ERROR_BODY)
+            reply.whole(ERROR_BODY)
         finally:
             self._pool.finish(reply, self._cancel_scope)
 
@@ -456,7 +456,7 @@ class HttpChannel(ExchangeTransport):
             redirects += 1
             try:
                 target = self._redirected(reply, method, target)
-                reply.whole(_ERROR_BODY)
+                reply.whole(ERROR_BODY)
             finally:
                 self._pool.finish(reply, cancel_scope)
             if reply.status == 308:
@@ -479,7 +479,7 @@ class HttpChannel(ExchangeTransport):
         That may take long, so the connection is given back before.
         """
         try:
-            reply.kept = reply.whole(_ERROR_BODY)
+            reply.kept = reply.whole(ERROR_BODY)
         except TransportError:
             reply.kept = b""
         finally:
@@ -534,10 +534,18 @@ class HttpChannel(ExchangeTransport):
         if 200 <= reply.status < 300:
             return
         try:
-            body = reply.whole(_ERROR_BODY)
+            body = reply.whole(ERROR_BODY)
         except TransportError:
             body = b""
         raise refused(reply, body, self._shown, (*self._added, *reply.given), post)
+
+    def _unanswered(self, post: Post) -> Unanswered:
+        """Return the end of a request whose reply has ended, for the case that no answer was in it."""
+        return Unanswered(post.id, lambda: no_answer(post, self._shown, self._sent(post)))
+
+    def _sent(self, post: Post) -> Fields:
+        """Return the header fields of which a server may repeat the secrets."""
+        return (*self._added, *(post.reply.given if post.reply is not None else ()))
 
     def _note(self, name: str, text: str) -> None:
         """Count a failure that no caller is told of, and log it the first times."""

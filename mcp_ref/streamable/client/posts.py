@@ -21,7 +21,7 @@ from ...errors import HttpStatus, McpError, PeerError, PeerProtocolError
 from ...http11.client.connect import CancelScope
 from ...http11.client.connection_pool import Fields
 from ...http11.client.response import Reply
-from ...jsonrpc import RequestId
+from ...jsonrpc import Error, Malformed, RequestId, Result, parse
 from ...jsontext import JsonError, loads
 from ...transports.exchanges import Outgoing
 from ...transports.lines.fds import wait_ready
@@ -29,11 +29,15 @@ from ...transports.lines.fds import wait_ready
 if TYPE_CHECKING:
     from ..http_trace import ExchangeTrace
 
-CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
+CITATION = ("2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server",
+            "2026-07-28 basic/transports/streamable-http §Sending Messages")
+"""What a reply has to be, in a session and without one."""
 SHORT = 16 * 1024
 """The bytes of a request that an idle connection takes at once."""
 _LOOK = 64 * 1024
 """The bytes of a reply that are looked at; a longer one is left to the thread pool."""
+_EXCERPT = 200
+"""The characters of a body that an error text quotes."""
 _SLICE = 0.5
 """The seconds of waiting in one go; `mcp_ref.peer.sender` says why."""
 _LINE = rb"\r\n(?!content-length:|transfer-encoding:)[!-9;-~]+:[^\r\n]*"
@@ -49,7 +53,7 @@ _AUTHORIZATION = "it wants authorization: pass token=..., auth=... or headers={.
 class Post:
     """A request on its way. ``begun``: a thread has taken it up."""
 
-    __slots__ = ("id", "message", "method", "data", "fields", "cancel_scope", "begun", "seen")
+    __slots__ = ("id", "message", "method", "data", "fields", "cancel_scope", "begun", "seen", "reply", "came")
 
     def __init__(self, id: RequestId, message: Outgoing, fields: Fields, begun: bool = False) -> None:
         self.id = id
@@ -62,6 +66,9 @@ class Post:
         self.begun = begun
         self.seen: "Optional[ExchangeTrace]" = None
         """The trace of its exchange, if that was told of before `HttpChannel._exchange`."""
+        self.reply: Optional[Reply] = None
+        self.came = b""
+        """The last message in the reply."""
 
     def may_have(self, id: Any) -> bool:
         """Return True if an error with this id, in the reply, may be the answer; older servers write there what they
@@ -100,9 +107,30 @@ def wait_for_whole_reply(reply: Reply, until: "deadline.Deadline") -> bool:
 # Errors
 
 
-def no_answer(method: str) -> McpError:
-    """Return the failure of a request whose reply held no response to it."""
-    return PeerProtocolError("the answer to %s holds no response to it" % method, CITATION)
+def no_answer(post: Post, where: str, sent: Fields) -> McpError:
+    """Return the failure of a request whose reply, a successful one, held no response to it; see `refused`.
+
+    An error without an id is one: the server could not read the request's.
+    """
+    why = ""
+    try:
+        frame: Any = parse(post.came, batching=True) if post.came.strip() else None
+    except Malformed as error:
+        why = " (%s)" % error.message
+    else:
+        if isinstance(frame, Error) and frame.id is None:
+            return PeerError(frame.code, _hidden(frame.message, sent), frame.data, post.method, post.id)
+        if isinstance(frame, (Error, Result)):
+            why = " (its id is %.80r, not %r)" % (frame.id, post.id)
+    return unusable(post, where, sent, ", which holds no response to it" + why, post.came)
+
+
+def unusable(post: Post, where: str, sent: Fields, what: str, body: bytes) -> PeerProtocolError:
+    """Return the error for a successful reply that is of no use, ``what`` says why; with the beginning of its body."""
+    reply = post.reply
+    line = _hidden("%s answered %s with %s%s" % (
+        where, post.method, reply.status if reply is not None else "nothing", what), sent)
+    return PeerProtocolError("%s: %s" % (line, excerpt(body, sent)), CITATION[bool(post.fields)])
 
 
 def refused(reply: Reply, body: bytes, where: str, sent: Fields, post: Optional[Post] = None) -> McpError:
@@ -119,10 +147,10 @@ def refused(reply: Reply, body: bytes, where: str, sent: Fields, post: Optional[
         answer.status = reply.status
         return answer
     text = _hidden("%s answered %d %s" % (where, reply.status, reply.reason), sent)
-    line = error["message"] if error is not None else _first_line(_hidden(body.decode("utf-8", "replace"), sent))
+    line = _printable(error["message"]) if error is not None else excerpt(body, sent) if body else ""
     if reply.status == 401 and not any(name.lower() == "authorization" for name, _ in sent):
         line = (line and line + "; ") + _AUTHORIZATION
-    return HttpStatus(repr(text + (line and ": " + line))[1:-1], reply.status, challenges)
+    return HttpStatus(_printable(text) + (line and ": " + line), reply.status, challenges)
 
 
 def _json_error(body: bytes) -> Tuple[Any, Optional[Dict[str, Any]]]:
@@ -146,6 +174,11 @@ def _hidden(text: str, sent: Fields) -> str:
     return text
 
 
-def _first_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[0].strip()[:200] if lines else ""
+def excerpt(body: bytes, sent: Fields) -> str:
+    """Return the beginning of a body for error texts, on one line."""
+    text = " ".join(_hidden(body[:4 * _EXCERPT].decode("utf-8", "replace"), sent).split())
+    return _printable(text[:_EXCERPT]) + "..." * (len(text) > _EXCERPT) or "(empty)"
+
+
+def _printable(text: str) -> str:
+    return repr(text)[1:-1]

@@ -51,12 +51,12 @@ from ...protocol.streamable_http.header_values import is_session_id, media_type
 from ...protocol.streamable_http.sse import SseParser
 from ...revisions import Revision
 from ...transports.base import Failed, Received, Transport
-from ...transports.exchanges import Outgoing, Unanswered
+from ...transports.exchanges import Outgoing
 from .auth_provider import Authorizer, Authorizing
-from .base import LASTING, HttpChannel
+from .base import ERROR_BODY, LASTING, HttpChannel
 from .headers import ACCEPT, common, fields_of
 from .inbox import is_answer
-from .posts import CITATION, SHORT, Post, no_answer, wait_for_whole_reply
+from .posts import SHORT, Post, excerpt, unusable, wait_for_whole_reply
 
 if TYPE_CHECKING:
     import ssl
@@ -226,6 +226,7 @@ class StreamableHttp(HttpChannel):
         session = None if post.fields else self._session
         reply = self._exchange("POST", post.data, post.cancel_scope, post.fields, begun=begun, seen=post.seen,
                                message=post.message)
+        post.reply = reply
         try:
             if reply.status in _GONE and (session is not None or self._expired):  # by this request, or another just now
                 raise self._expire(reply.status)
@@ -239,12 +240,13 @@ class StreamableHttp(HttpChannel):
                 raise
             kind = media_type(reply.headers.lower("content-type"))
             if kind == "application/json":
-                return (reply.whole(self.limits.max_message_bytes),)
+                post.came = reply.whole(self.limits.max_message_bytes)
+                return (post.came,)
             if kind == EVENTS:
                 self._follow(post, reply)
-                return (Unanswered(post.id, partial(no_answer, post.method)),)
-            text = "%s answered %s with %d and content type %.80r"
-            raise PeerProtocolError(text % (self._shown, post.method, reply.status, kind), CITATION)
+                return (self._unanswered(post),)
+            what = " and content type %.80r" % kind if kind else " and no content type"
+            raise unusable(post, self._shown, self._sent(post), what, reply.whole(ERROR_BODY))
         except SessionExpired as error:
             self._inbox.put(Failed(post.id, error))
             self._end(str(error))
@@ -285,6 +287,7 @@ class StreamableHttp(HttpChannel):
     def _events(self, reply: Reply, trail: Trail, post: Optional[Post]) -> Optional[AnswerLost]:
         """Read one connection to its end. Returns None if the answer to ``post`` was there, else why it was not."""
         parser = SseParser(self.limits.max_message_bytes)
+        began, heard = b"", False
         linger: Optional[Deadline] = None  # once the answer was there; a server that goes on is left all the same
         while linger is None or not linger.expired():
             try:
@@ -295,9 +298,12 @@ class StreamableHttp(HttpChannel):
             except ValueError as error:
                 raise TransportError("%s: %s" % (self._shown, error)) from None
             if not piece and linger is None:
-                return AnswerLost("the stream of %s ended before the answer" % self._shown)
+                odd = "" if heard or post is None or not began else ", and began with no event: " + excerpt(
+                    began, self._sent(post))
+                return AnswerLost("the stream of %s ended before the answer%s" % (self._shown, odd))
             if not piece:
                 return None
+            began, heard = began or piece, heard or bool(events)
             trail.follow(parser)
             for event in events:
                 trail.tries = 0
@@ -305,6 +311,8 @@ class StreamableHttp(HttpChannel):
                     continue  # one without data only names the place
                 trail.heard = True
                 self._inbox.put(event.data)
+                if post is not None:
+                    post.came = event.data
                 if post is not None and linger is None and is_answer(event.data, self.limits):
                     linger = Deadline(_LINGER)
                     reply.link.sock.settimeout(_LINGER)
