@@ -63,7 +63,8 @@ class FormError(LocalProtocolError, ValueError):
 def modes(capability: Any, revision: Revision) -> Tuple[str, ...]:
     """Return the modes that a declared ``elicitation`` capability, as on the wire, stands for; () if none is declared.
 
-    An object that names no mode means forms only [2025-11-25.. client/elicitation §Capabilities].
+    An object that names no mode means forms only [2025-11-25.. client/elicitation §Capabilities], also where it has a
+    null for one, which stands for nothing.
     Reading: one that names ``url`` alone means no forms in any revision, because a client that offered the newer
     revision and got the older one meant that.
     """

@@ -1,9 +1,11 @@
 """An answer that cannot be used says so: at once where its id can be read, and else in the text of the timeout."""
+import json
+import socket
 import sys
 
 import pytest
 
-from mcp_ref import Limits, connect
+from mcp_ref import Limits, Server, connect
 from mcp_ref.errors import AnswerLost, ConnectionLost, HttpStatus, PeerError, PeerProtocolError, RequestTimeout
 from tests.support.patience import patience
 from tests.support.scene import SILENT, Scene

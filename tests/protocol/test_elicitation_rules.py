@@ -328,6 +328,8 @@ def test_a_form_made_of_messages_is_checked_like_any_other():
     ({"url": {}, "form": {"x": 1}, "y": {}}, ("form", "url")),
     ({"other": {}}, ("form",)),
     ({"form": {}, "url": None}, ("form",)),
+    ({"form": None}, ("form",)),
+    ({"form": None, "url": {}}, ("url",)),
     ({"form": False, "url": False}, ("form",)),
     ("form", ()),
     (True, ()),

@@ -46,7 +46,7 @@ def looks_like_json(line: bytes) -> bool:
     """Return True if a line may be a message: an object, or an array of objects. ``[INFO] ready`` is neither."""
     if line[:1] == b"{":
         return True
-    start = line.lstrip()
+    start = line.lstrip(b" \t\r\xef\xbb\xbf")  # after a byte order mark it is read, and refused for that mark
     if start[:1] != b"[":
         return start[:1] == b"{"
     return start[1:].lstrip()[:1] in (b"{", b"]", b"[")

@@ -36,7 +36,7 @@ CONNECT_TIMEOUT = 10.0
 _SURE_TO_FIT = 4096
 """The bytes that a socket takes at once if it polls as writable: at least a third of its buffer is free."""
 _SEND_FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
-_JSON = re.compile(rb"[ \t]*[{\[]")
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*[{\[]")
 _HTTP = re.compile(rb"(?i)host:|\S+ .*HTTP/\d")
 _UNIX_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
 

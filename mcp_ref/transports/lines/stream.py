@@ -141,7 +141,7 @@ class LineSplitter:
         tail = lines.pop()
         if tail:
             self._keep(tail)
-        if len(chunk) > self._limit or b"\r" in chunk or not all(lines):
+        if len(chunk) > self._limit or b"\r" in chunk or not all(lines) or any(map(bytes.isspace, lines)):
             return [item for item in map(self._checked, lines) if item]
         return cast("List[Received]", lines)
 
@@ -189,7 +189,7 @@ class LineSplitter:
             line = line[:-1]
         if len(line) > self._limit:
             return self._refused(len(line))
-        return line or None
+        return None if line.isspace() else line or None
 
     def _refused(self, size: int) -> Rejected:
         self.rejected += 1
