@@ -84,6 +84,34 @@ def test_a_timeout_names_the_limit_that_an_answer_was_too_long_for():
             client.call_tool("t", timeout=patience(0.3))
 
 
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+MARK = b"\xef\xbb\xbf"
+
+
+@pytest.mark.sends_illegal("*", why="blank lines and byte order marks are what is tested")
+@pytest.mark.parametrize("first", [b"\n", b"\r\n", b"   \n", b"\t\r\n \n\n", b" \n" + PING + b"\n \n"])
+def test_blank_lines_are_skipped_over_a_socket_also_in_front(first):
+    with Server("it").listen("tcp://127.0.0.1:0") as listener:
+        host, _, port = listener.address[len("tcp://"):].rpartition(":")
+        with socket.create_connection((host, int(port)), patience(5)) as client, client.makefile("rb") as lines:
+            client.sendall(first + PING.replace(b"1,", b"2,") + b"\n")
+            answers = [json.loads(next(lines)) for _ in range(1 + first.count(PING))]
+            assert answers[-1] == {"jsonrpc": "2.0", "id": 2, "result": {}}
+
+
+@pytest.mark.sends_illegal("*", why="blank lines and byte order marks are what is tested")
+def test_a_byte_order_mark_is_named_to_both_sides():
+    with Server("it").listen("tcp://127.0.0.1:0") as listener:
+        host, _, port = listener.address[len("tcp://"):].rpartition(":")
+        with socket.create_connection((host, int(port)), patience(5)) as client, client.makefile("rb") as lines:
+            client.sendall(MARK + PING + b"\n")
+            assert "byte order mark (BOM)" in json.loads(next(lines))["error"]["message"]
+    marked = LONG.replace("print(", "print('\\ufeff' * (message['method'] == 'tools/call') + ")
+    with connect([sys.executable, "-X", "utf8", "-c", marked], era="legacy", check_results=False) as client:
+        with pytest.raises(PeerProtocolError, match="it begins with a byte order mark"):
+            client.call_tool("t")
+
+
 DISCOVERED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "supportedVersions": ["2026-07-28"],
               "capabilities": {"tools": {}}}
 JSON, EVENTS = "application/json", "text/event-stream"
