@@ -141,8 +141,8 @@ class Calls(TaskCalls, Role):
         if name not in tools:
             names = ", ".join(sorted(tools)[:20]) or "none"
             near = closest(name, tools)
-            raise LookupError("the server has no tool %.200r%s; it has %.1000s" % (
-                name, near and ", did you mean %.200r?" % near, names))
+            raise LookupError("the server has no tool %.200r; it has %.1000s%s" % (
+                name, names, near and "; did you mean %.200r?" % near))
         tool: Tool = tools[name]
         return tool
 

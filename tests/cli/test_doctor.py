@@ -10,8 +10,10 @@ from typing import Any, Dict, List, Tuple
 import pytest
 
 import mcp_ref
+from mcp_ref import connect
 from mcp_ref.cli.doctor import addresses, causes, programs
 from mcp_ref.cli.doctor.evidence import Patient
+from mcp_ref.errors import HttpStatus, PeerError, PeerProtocolError
 from tests.support.patience import WAIT, patience
 
 from .running import here, one_line_of, run
@@ -471,11 +473,28 @@ def test_what_it_says_on_stderr_is_shown(place: Place, capsys: Any) -> None:
     assert code == 0 and "stderr, 1 line:\n  line 0\n" in out
 
 
+@pytest.mark.parametrize("era", [None, "legacy", "modern"])
+@pytest.mark.parametrize("words", [
+    of_ours("http://127.0.0.1:{port}/"), of_ours("http://127.0.0.1:{port}/nope"),
+    at(always("404 Not Found")), at(always("405 Method Not Allowed", "", "text/plain", "Allow: GET")),
+    at(always("410 Gone")),
+], ids=["ours at /", "ours at /nope", "404", "405", "410"])
+def test_connect_explains_a_wrong_path_as_doctor_does(words: Any, era: Any, place: Place) -> None:
+    url, = words(place)
+    with pytest.raises((HttpStatus, PeerError, PeerProtocolError), match="[;:] ask for the path of the server's endpoint; /mcp is usual"):
+        connect(url, era=era)
+
+
 # --- The command ------------------------------------------------------------------------------------------------------
 
 def test_a_second_look_is_told_as_a_step(place: Place, capsys: Any) -> None:
     code, out, _ = here(capsys, "doctor", "--timeout", "0.2", *program("sys.stdin.read()")(place))
     assert code == 1 and "\nagain: start it again, and send initialize; up to 0.4 s\n  failed: " in out
+
+
+def test_without_a_time_a_silent_server_is_not_waited_for_as_long_as_hosts_do(capsys: Any) -> None:
+    code, out, _ = here(capsys, "doctor", "--help")
+    assert "(default: 5;" in " ".join(out.split())
 
 
 def test_a_cause_is_the_end_of_the_text(place: Place, capsys: Any) -> None:

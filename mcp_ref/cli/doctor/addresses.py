@@ -7,6 +7,7 @@ import stat
 from typing import Any, Callable, Optional, Tuple
 
 from ...errors import AnswerLost, AuthError, ConnectionLost, HttpStatus, PeerProtocolError, RequestTimeout
+from ...streamable.client.posts import WRONG_PATH, WRONG_PATHS
 from .causes import LISTS, Symptom
 from .evidence import HTTP, Finding, Patient, SeenExchange
 from .looks import elsewhere, first_words, login, names_in_certificate, speaks_tls
@@ -241,12 +242,12 @@ def _login_fails(patient: Patient) -> Finding:
 
 
 def _wrong_path(patient: Patient) -> Finding:
-    found = _of_status(404, 405, 410)(patient)
+    found = _of_status(*WRONG_PATHS)(patient)
     if found is None or patient.transport == "http+sse" or _begins_sse(patient):
         return None
     other = elsewhere(patient)
     hint = "%s answers as an MCP server: give that URL." % patient.quote(other) if other else (
-        "Ask for the path of the server's endpoint; /mcp is usual, and /sse for HTTP+SSE.")
+        WRONG_PATH[:1].upper() + WRONG_PATH[1:] + ".")
     return dict(found, hint=hint)
 
 

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 COMMAND, HTTP, SOCKET = "command", "http", "socket"
 """The kinds of servers."""
+_AGAIN, _GRACE = 3.0, 0.2
 _MOST_EVENTS = 2000
 _QUOTED = 300
 """The characters that are quoted of one line."""
 _OWN_WORDS = re.compile(
     r"^cannot start ('[^']*'|\"[^\"]*\"): |; last stderr lines:.*|; looked in the child's PATH: .*"
-    r"|[:;] it wants authorization: .*|; use era=.*",
+    r"|[:;] it wants authorization: .*|; use era=.*|[:;] ask for the path of the server's endpoint; .*",
     re.DOTALL)
 """The parts of an error that are told in other words: the server's stderr, the PATH, and advice for Python programs."""
 
@@ -92,9 +93,14 @@ class Patient:
         return connect(url or self.target, trace=self.trace, limits=limits or self.limits, era=era or self.era,
                        stderr=False if self.kind == COMMAND else None, **self.arguments)
 
-    def waiting(self, times: float) -> Limits:
-        """Return the limits for a server that has so many times as long for the handshake."""
-        return replace(self.limits, initialize_timeout=self.limits.initialize_timeout * times)
+    @property
+    def again_seconds(self) -> float:
+        """The time for the handshake that a silent server has when it is started again."""
+        return min(2 * self.limits.initialize_timeout, _AGAIN)
+
+    def waiting(self, seconds: float) -> Limits:
+        """Return the limits for another look at a server, which has so many seconds for the handshake."""
+        return replace(self.limits, initialize_timeout=seconds, shutdown_grace=min(_GRACE, self.limits.shutdown_grace))
 
     # What was seen
 

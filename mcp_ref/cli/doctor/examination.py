@@ -27,15 +27,16 @@ from .evidence import COMMAND, HTTP, SOCKET, Patient
 from .health import about, counts, last_words, warnings_of
 from .looks import again_without_probe
 
+_SECONDS = 5.0
 _STDERR_LINES = 8
 """The last lines of a server's stderr that are shown."""
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     target_options(parser)
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", default=DEFAULT.initialize_timeout,
-                        help="the time that the server has for the handshake, and for each list (default: %g)"
-                             % DEFAULT.initialize_timeout)
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", default=_SECONDS,
+                        help="the time that the server has for the handshake, and for each list (default: %g; a "
+                             "silent one is known after 15)" % _SECONDS)
     parser.epilog = __doc__
 
 
@@ -246,7 +247,7 @@ def _take(patient: Patient, stage: Stage, steps: List[Dict[str, Any]], tell: Cal
 
 def _look_again(patient: Patient, steps: List[Dict[str, Any]], tell: Callable[[str], None]) -> None:
     """Start a silent server again, without the request that only newer ones know; tell of it as of a step."""
-    tried = "start it again, and send initialize; up to %g s" % (2 * patient.limits.initialize_timeout)
+    tried = "start it again, and send initialize; up to %g s" % patient.again_seconds
     tell("again: %s" % tried)
     began = clock()
     patient.late = again_without_probe(patient)

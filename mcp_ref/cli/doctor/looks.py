@@ -16,6 +16,8 @@ from .evidence import Patient, Doubt
 _MOST_BYTES = 200
 _PATIENCE = 3.0
 """The seconds that another path has to answer."""
+_END = 1.5
+"""The seconds that a silent server has to end when its input does."""
 _PATHS = ("/mcp", "/sse", "/mcp/", "/")
 """The paths at which servers usually are."""
 
@@ -24,7 +26,7 @@ def again_without_probe(patient: Patient) -> Optional[float]:
     """Start a silent server again and send `initialize` first. Returns the seconds to its answer; None without one."""
     began = clock()
     try:
-        with patient.connect(era="legacy", limits=patient.waiting(2)):
+        with patient.connect(era="legacy", limits=patient.waiting(patient.again_seconds)):
             return clock() - began
     except Doubt as error:
         patient.error = error
@@ -46,17 +48,17 @@ def answers_at_the_end(patient: Patient) -> bool:
     try:
         child.stdin.write(dumps(opening).encode("ascii") + b"\n")
         child.stdin.close()
-        return child.wait(patient.limits.initialize_timeout) and b'"result"' in child.stdout.read()
+        return child.wait(min(_END, patient.limits.initialize_timeout)) and b'"result"' in child.stdout.read()
     except OSError:
         return False
     finally:
-        child.end(patient.limits.shutdown_grace, patient.limits.terminate_grace)
+        child.end(0.0, patient.limits.terminate_grace)
         child.release()
 
 
 def elsewhere(patient: Patient) -> str:
     """Return the URL of an MCP server at one of the usual paths of the same origin; "" for none."""
-    limits = replace(patient.limits, initialize_timeout=min(_PATIENCE, patient.limits.initialize_timeout))
+    limits = patient.waiting(min(_PATIENCE, patient.limits.initialize_timeout))
     for path in _PATHS:
         if path == patient.where.path:
             continue

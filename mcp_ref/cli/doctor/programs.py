@@ -285,7 +285,7 @@ def _keeps_answers(patient: Patient) -> Finding:
 def _silent(patient: Patient) -> Finding:
     if not _timed_out(patient):
         return None
-    last = "It wrote nothing at all."
+    last = "It wrote not one line."
     if patient.stderr:
         last = "The last that it wrote on stderr: %s" % _last_line(patient)
     return {"seconds": "%g" % patient.limits.initialize_timeout, "last": last}

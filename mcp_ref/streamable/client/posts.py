@@ -17,12 +17,13 @@ import socket
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from ... import deadline
-from ...errors import HttpStatus, McpError, PeerError, PeerProtocolError
+from ...errors import METHOD_NOT_FOUND, HttpStatus, McpError, PeerError, PeerProtocolError
 from ...http11.client.connect import CancelScope
 from ...http11.client.connection_pool import Fields
 from ...http11.client.response import Reply
 from ...jsonrpc import Error, Malformed, RequestId, Result, parse
 from ...jsontext import JsonError, loads
+from ...methods import DISCOVER, INITIALIZE
 from ...transports.exchanges import Outgoing
 from ...transports.lines.fds import wait_ready
 
@@ -48,6 +49,9 @@ _USUAL_HEAD = re.compile(
     % (rb"\r\n(?!content-type:)[^\r\n]+", _LINE, _LINE), re.IGNORECASE).match
 
 _AUTHORIZATION = "it wants authorization: pass token=..., auth=... or headers={...}"
+WRONG_PATH = "ask for the path of the server's endpoint; /mcp is usual, and /sse for HTTP+SSE"
+WRONG_PATHS = (404, 405, 410)
+"""The statuses by which a server refuses the first request at a path that is not its endpoint."""
 
 
 class Post:
@@ -142,14 +146,19 @@ def refused(reply: Reply, body: bytes, where: str, sent: Fields, post: Optional[
     id, error = _json_error(body)
     if error is not None:
         error["message"] = _hidden(error["message"], sent)
+    no_endpoint = post is not None and post.method in (INITIALIZE, DISCOVER) and reply.status in WRONG_PATHS
     if post is not None and error is not None and reply.status not in (401, 403) and post.may_have(id):
         answer = PeerError(error["code"], error["message"], error.get("data"), post.method, post.id)
         answer.status = reply.status
+        if no_endpoint and error["code"] != METHOD_NOT_FOUND:
+            answer.args = ("%s; %s" % (answer, WRONG_PATH),)
         return answer
     text = _hidden("%s answered %d %s" % (where, reply.status, reply.reason), sent)
     line = _printable(error["message"]) if error is not None else excerpt(body, sent) if body else ""
     if reply.status == 401 and not any(name.lower() == "authorization" for name, _ in sent):
         line = (line and line + "; ") + _AUTHORIZATION
+    if no_endpoint:
+        line = (line and line + "; ") + WRONG_PATH
     return HttpStatus(_printable(text) + (line and ": " + line), reply.status, challenges)
 
 

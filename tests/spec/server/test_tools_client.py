@@ -81,6 +81,9 @@ def test_a_tool_that_is_not_there_is_refused_with_the_names_of_some_that_are():
             with pytest.raises(LookupError) as caught:
                 scene.client.tool("absent")
             assert str(caught.value) == "the server has no tool 'absent'; it has " + known
+    with Scene(answers={"tools/list": {"tools": [tool("search"), tool("fetch")]}}) as scene:
+        with pytest.raises(LookupError, match="it has fetch, search; did you mean 'search'\\?$"):
+            scene.client.tool("serch")
 
 
 # --- Time-outs --------------------------------------------------------------------------------------------------------
