@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
 
 AskInput = Callable[[str, str, bool], Optional[str]]
 """A function that answers ``${input:ID}``: id, description, and whether it is a secret; None for no answer."""
@@ -28,8 +28,8 @@ class Configuration(NamedTuple):
 
     path: str
     """The path of the file; "" for an object."""
-    top: str
-    """The member that holds the servers."""
+    tops: Dict[str, str]
+    """Name of a server -> the member that holds it."""
     servers: Dict[str, Any]
     inputs: Dict[str, Mapping[str, Any]]
     """Values that a person is asked for: id -> what describes it."""
@@ -49,30 +49,58 @@ class Configuration(NamedTuple):
 
     @classmethod
     def _of(cls, path: str, config: Any) -> "Configuration":
-        if isinstance(config, Mapping):
-            for top in TOP_KEYS:
-                servers = config.get(top)
-                if isinstance(servers, (list, tuple)) and servers:
-                    servers = _by_name(top, servers)
-                if isinstance(servers, Mapping) and (top != "mcp" or all(
-                        isinstance(each, Mapping) for each in servers.values())):
-                    inputs = config.get("inputs")
-                    listed = inputs if isinstance(inputs, (list, tuple)) else ()
-                    return cls(path, top, dict(servers), {
-                        each["id"]: each for each in listed if isinstance(each, Mapping) and
-                        isinstance(each.get("id"), str)})
-        raise ValueError("the configuration needs an object 'mcpServers', server name -> entry (or %s)" % ", ".join(
-            TOP_KEYS[1:]))
+        servers: Dict[str, Any] = {}
+        tops: Dict[str, str] = {}
+        maps = list(_maps(config))
+        for top, named in maps:
+            for name, entry in named.items():
+                if name in servers and servers[name] != entry:
+                    project = os.path.basename(top.partition("[")[2].rpartition("]")[0])
+                    if not project or project + "-" + name in servers:
+                        raise ValueError("%s and %s both have an entry %s: rename one" % (tops[name], top, name))
+                    name = project + "-" + name
+                servers.setdefault(name, entry)
+                tops.setdefault(name, top)
+        if not maps:
+            raise ValueError("the configuration needs an object 'mcpServers', server name -> entry (or %s)" % ", ".join(
+                TOP_KEYS[1:]))
+        inputs = config.get("inputs")
+        listed = inputs if isinstance(inputs, (list, tuple)) else ()
+        return cls(path, tops, servers, {
+            each["id"]: each for each in listed if isinstance(each, Mapping) and isinstance(each.get("id"), str)})
 
     def where(self, name: Any) -> str:
         """Return the words for an entry in errors."""
-        return "%s%s.%s" % (self.path + ": " if self.path else "", self.top, name)
+        top = self.tops.get(name) or next(iter(self.tops.values()), TOP_KEYS[0])  # a derived name has none
+        return "%s%s.%s" % (self.path + ": " if self.path else "", top, name)
 
     @property
     def folder(self) -> str:
         """The folder to which the configuration belongs: of ``.vscode/mcp.json`` the one with ``.vscode`` in it."""
         folder = os.path.dirname(os.path.abspath(self.path)) if self.path else os.getcwd()
         return os.path.dirname(folder) if self.path and os.path.basename(folder).startswith(".") else folder
+
+
+def _maps(config: Any, within: str = "") -> Iterator[Tuple[str, Mapping[str, Any]]]:
+    """Yield each object of servers in a configuration, by the member that holds it."""
+    if not isinstance(config, Mapping):
+        return
+    for top in TOP_KEYS:
+        servers = config.get(top)
+        if top == "mcp" and isinstance(servers, Mapping) and not within:
+            nested = list(_maps(servers, "mcp."))
+            if nested:
+                yield from nested
+                continue
+        if isinstance(servers, (list, tuple)) and servers:
+            servers = _by_name(within + top, servers)
+        if not isinstance(servers, Mapping) or within == "mcp." and ("command" in servers or "url" in servers):
+            continue  # the second is an entry that is called so
+        if top != "mcp" or all(isinstance(each, Mapping) for each in servers.values()):
+            yield within + top, servers
+    projects = config.get("projects")
+    for folder, project in projects.items() if isinstance(projects, Mapping) and not within else ():
+        yield from _maps(project, "projects[%s]." % folder)
 
 
 def _by_name(top: str, servers: Any) -> Dict[str, Any]:

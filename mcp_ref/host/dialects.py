@@ -10,8 +10,9 @@ what           how it may be written
 =============  =======================================================================================================
 the file       JSON, with comments, trailing commas and a BOM; TOML, if the name ends in ``.toml`` (Python 3.11); a
                subset of YAML (see `mcp_ref.messages.extensions.yaml`), if it ends in ``.yaml`` or ``.yml``
-the servers    an object, or an array of objects with ``name``, at the first of ``mcpServers``, ``servers``,
-               ``context_servers``, ``mcp``, ``mcp_servers``; what stands beside it belongs to other programs
+the servers    an object, or an array of objects with ``name``, at each of ``mcpServers``, ``servers``,
+               ``context_servers``, ``mcp``, ``mcp_servers``, also in ``mcp`` and in each of ``projects``; what stands
+               beside it belongs to other programs. A name that two projects have is PROJECT-NAME in the second
 a program      ``command``: a text, an array with the arguments, or an object with ``path``, ``args``, ``env``
 an address     ``httpUrl``, ``serverUrl`` or ``url``; which HTTP transport is spoken there is found out, whatever
                ``type`` says. ``headers``, also in ``requestOptions``; ``bearer_token_env_var`` is an ``Authorization``

@@ -497,3 +497,12 @@ def test_a_file_that_another_program_changes_meanwhile_stays(home, capsys, monke
     code, _, err = write(capsys, path)
     assert code == 2 and "was changed by another program meanwhile" in one_line_of(err)
     assert path.read_text() == '{"theirs": 1}' and [each.name for each in home.glob("mcp*")] == ["mcp.json"]
+
+
+@pytest.mark.parametrize("url, name", [
+    ("http://127.0.0.1:8000/mcp", "127_0_0_1"), ("http://[::1]:8000/", "1"), ("http://localhost:1/mcp", "localhost"),
+    ("https://mcp.linear.app/sse", "linear"), ("https://api.example.com/weather/mcp", "weather"),
+])
+def test_an_entry_for_a_url_is_named_by_its_path_or_its_whole_host(url, name, capsys):
+    code, out, err = here(capsys, "config", url, "--for", "cursor", "--json")
+    assert code == 0 and json.loads(out)["name"] == name, err

@@ -179,3 +179,32 @@ def test_the_time_to_connect_is_for_probe_and_handshake_together():
 def test_a_time_to_connect_of_nothing_is_refused():
     with Host() as host, pytest.raises(ValueError, match="timeout: expected seconds, more than 0, not 0"):
         host.connect("a", ["x"], timeout=0)
+
+
+A, B, C = {"command": "a"}, {"command": "b"}, {"url": "http://127.0.0.1:1/mcp"}
+
+
+@pytest.mark.parametrize("config, named", [
+    ({"mcp": {"servers": {"a": A, "b": B}}}, ["a", "b"]),
+    ({"mcp": {"mcpServers": {"a": A}}}, ["a"]),
+    ({"mcp": {"servers": A, "b": B}}, ["servers", "b"]),
+    ({"mcpServers": {"a": A}, "servers": {"b": B, "a": dict(A)}}, ["a", "b"]),
+    ({"mcpServers": {}, "servers": {"b": B}}, ["b"]),
+    ({"mcpServers": {"a": A}, "projects": {"/home/me/app": {"mcpServers": {"b": B}, "history": []}, "/x": None}},
+     ["a", "b"]),
+    ({"projects": {"/home/one": {"mcpServers": {"a": A}}, "/home/two": {"mcpServers": {"a": C, "b": B}}}},
+     ["a", "two-a", "b"]),
+], ids=str)
+def test_every_map_of_servers_is_read(config, named):
+    assert list(read_config(config)) == named
+
+
+def test_a_name_that_two_maps_give_to_different_servers_is_told():
+    with pytest.raises(ValueError, match="mcpServers and servers both have an entry a: rename one"):
+        read_config({"mcpServers": {"a": A}, "servers": {"a": B}})
+
+
+def test_an_error_names_the_map_of_its_entry():
+    config = {"mcpServers": {"a": A}, "projects": {"/home/app": {"mcpServers": {"b": {"args": []}}}}}
+    with pytest.raises(ValueError, match=r"projects\[/home/app\]\.mcpServers\.b"):
+        read_config(config)

@@ -254,7 +254,14 @@ def _name_of_command(words: List[str]) -> str:
 def _name_of_url(url: str) -> str:
     parts = urlsplit(url)
     return _as_name(next((part for part in reversed(parts.path.split("/")) if part not in ("", "mcp", "sse")), None)
-                    or (parts.hostname or "").split(".")[0])
+                    or _host_word(parts.hostname or ""))
+
+
+def _host_word(host: str) -> str:
+    """Return a word of a host's name: the first that says more than that it is a server; of an address, all of it."""
+    if re.fullmatch(r"[0-9.]+|.*:.*", host):
+        return host
+    return next((word for word in host.split(".")[:-1] if word not in ("www", "mcp", "api")), host)
 
 
 def _as_name(text: str) -> str:
