@@ -48,6 +48,11 @@ def server_options(parser: argparse.ArgumentParser) -> None:
     target_options(parser)
 
 
+def save_option(parser: argparse.ArgumentParser) -> None:
+    """Declare the option for binary content."""
+    parser.add_argument("--save", metavar="DIR", help="write images, audio and other binary content to new files there")
+
+
 def target_options(parser: argparse.ArgumentParser) -> None:
     """Declare the server, and the options that say how it is started or reached."""
     parser.add_argument("server", metavar="SERVER",

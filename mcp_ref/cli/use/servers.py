@@ -32,7 +32,7 @@ from ...options import closest
 from ...protocol.capabilities import UNDECLARED
 from ..command import Command, Commands, program
 from ..output import DONE, FAILED, UsageError, as_json, note, one_line, say, say_json, show
-from .connecting import connected, server_options
+from .connecting import connected, save_option, server_options
 from .schemas import details, prompt_details, prompt_signature, signature, word
 from .values import Typed, pairs_of, read_words, settled, texts_of
 
@@ -378,11 +378,6 @@ def _complete_options(parser: argparse.ArgumentParser) -> None:
 def _ping_options(parser: argparse.ArgumentParser) -> None:
     server_options(parser)
     parser.add_argument("--count", type=int, default=3, help="the number of pings (default: 3)")
-
-
-def save_option(parser: argparse.ArgumentParser) -> None:
-    """Declare the option for binary content."""
-    parser.add_argument("--save", metavar="DIR", help="write images, audio and other binary content to new files there")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

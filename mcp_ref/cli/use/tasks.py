@@ -25,7 +25,7 @@ from ...errors import LocalProtocolError, PeerError, PeerProtocolError, RequestT
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json, show
 from .asking import is_interactive
-from .connecting import connected, server_options
+from .connecting import connected, save_option, server_options
 
 if TYPE_CHECKING:
     from ...client import Client, ToolTask
@@ -144,8 +144,6 @@ def _step(value: float, total: Optional[float], message: Optional[str]) -> None:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    from .servers import save_option
-
     server_options(parser)
     save_option(parser)
     parser.add_argument("id", metavar="ID", nargs="?", help="the task")
