@@ -9,7 +9,8 @@ from mcp_ref.errors import McpError
 from mcp_ref.messages.tools import ListToolsResult, Tool
 from mcp_ref.model import ABSENT
 from mcp_ref.revisions import REVISIONS, Revision
-from tests.support.scene import Scene
+from tests.support.patience import patience
+from tests.support.scene import SILENT, Scene
 from tests.support.scripted import ScriptedPeer
 
 ALL = sorted((cls for cls in (getattr(messages, name) for names in messages.PAGES.values() for name in names)
@@ -226,3 +227,35 @@ def test_each_kind_is_logged_once_for_a_connection(caplog: pytest.LogCaptureFixt
     forgiven = [text.partition(": ")[0] for text in texts if "forgiven" in text]
     assert sorted(forgiven) == ["forgiven empty array", "forgiven item", "forgiven null"]
     assert (counts["forgiven null"], counts["forgiven empty array"], counts["forgiven item"]) == (5, 5, 5)
+
+
+CALL = b'{"jsonrpc":"2.0","id":%s,"result":{"content":[],%s}}'
+SCALARS = [  # the id of the answer, more of its result, what is forgiven, and a member as it is read
+    (b'"ID"', b'"isError":false', "id", "is_error", False),
+    (b"ID.0", b'"isError":false', "id", "is_error", False),
+    (b"ID", b'"isError":"False"', "scalar", "is_error", False),
+    (b"ID", b'"isError":0', "scalar", "is_error", False),
+    (b"ID", b'"structuredContent":{"a":NaN,"b":"NaN \\" NaN","c":[-Infinity]}', "number", "structured_content",
+     {"a": None, "b": 'NaN " NaN', "c": [None]}),
+]
+
+
+@pytest.mark.parametrize("id, more, kind, member, read", SCALARS)
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_answer_is_read_as_it_was_meant_or_refused_by_a_strict_client(id, more, kind, member, read, strict):
+    def answer(params: Any) -> Any:
+        scene.peer.send((CALL % (id, more)).replace(b"ID", b"%d" % scene.requests[-1]["id"]))
+        return SILENT
+
+    with Scene("2025-11-25", {"tools/call": answer, "tools/list": {"tools": []}}, strict=strict) as scene:
+        if strict:
+            with pytest.raises(McpError):
+                scene.client.call_tool("t", timeout=patience(0.1))
+        else:
+            assert getattr(scene.client.call_tool("t"), member) == read and scene.count("forgiven " + kind) == 1
+
+
+@pytest.mark.parametrize("value", ["yes", "", "null", "1e999", "0x1", 2, 1.5, [], "9" * 400])
+def test_what_is_no_flag_stays_what_it_is(value):
+    with pytest.raises(DecodeError, match="isError"):
+        decode(messages.CallToolResult, {"content": [], "isError": value}, REVISIONS[-1], "result", Told())

@@ -83,8 +83,8 @@ class ResultCheck:
                 lost.append(error)
         if lost and (self._strict or not kept):
             raise lost[0]
-        for error in lost:
-            self._connection.counters.forgive("item", "left out: %s" % error)
+        for problem in lost:
+            self._connection.counters.forgive("item", "left out: %s" % problem)
             result.content[:] = kept
 
     def _check_block(self, place: str, block: Any, result: CallToolResult) -> None:
