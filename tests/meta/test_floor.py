@@ -30,7 +30,7 @@ WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/offic
                          "tests/interop/official_everything", "tests/interop/official_authorization",
                          "tests/interop/mounted", "tests/interop/http_heads", "tests/interop/yaml_readers",
                          "tests/interop/foreign_client", "tests/interop/fastmcp_",
-                         "tests/interop/examined_client.py", "tests/interop/examined_tiny",
+                         "tests/interop/examined_client.py", "tests/interop/examined_tiny", "tests/interop/odd_clients",
                          "tests/hosts/official_client", "tests/hosts/notebook", "examples/hosts/in_",
                          "examples/deploy/redis_store", "examples/deploy/app", "tests/deploy/load_app",
                          "tests/typed")  # these for type checkers alone
