@@ -1,9 +1,11 @@
 """Redaction: each rule masks its example, what is no secret stays, and hostile text takes no longer than other text."""
+import json
 import time
 from typing import Any
 
 import pytest
 
+from mcp_ref.diagnostics.masking import Masker
 from mcp_ref.diagnostics.redaction import MASK, RULES, Rule, redact, redact_text, star
 
 by_name = pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
@@ -25,7 +27,11 @@ def test_members_with_secret_names_are_masked(name: str, guess: bool) -> None:
 @guessing
 @pytest.mark.parametrize("value", [
     {"progressToken": "abc"}, {"_meta": {"progressToken": 5}}, {"maxTokens": 5}, {"nextCursor": "abc"},
-    {"nextPageToken": "abc"}, {"code": -32602}, {"code": "print(1)"}, {"tokens": ["a"]}, {"authorizations": "x"},
+    {"nextPageToken": "abc"}, {"code": -32602}, {"code": "print(1)"},
+    {"tokens": [5, 7], "usage": {"inputTokens": 5}},
+    {"tokens": {"input": 5}}, {"pageTokens": ["abc"]}, {"name": "token", "title": "the token"},
+    {"properties": {"token": {"description": "the token"}, "tokens": {"$ref": "#/a", "title": "b"}}},
+    {"key": "colour", "value": "blue"}, {"name": "maxTokens", "value": 5, "of": {"value": "blue"}},
     {"inputSchema": {"properties": {"token": {"type": "string", "description": "the token"}}, "required": ["token"]}},
     {"token": None}, {"password": True}, {"secret": ""}, {"token": {}}, {"cwd": "here"}, {5: "a number as name"},
     {"text": "a token is a word; basic facts; state=open; key: value; 1 + 1 = 2; the secret, kept; eyJ"},
@@ -33,6 +39,32 @@ def test_members_with_secret_names_are_masked(name: str, guess: bool) -> None:
 ])
 def test_what_is_no_secret_stays(value: Any, guess: bool) -> None:
     assert redact(value, guess) == value
+
+
+KINDS = [
+    {"token": {"value": "hunter2-7", "kind": {"list": ["hunter2-7", 77123]}}},
+    {"secret": {"type": "bearer", "x": "hunter2-7"}},
+    {"credentials": {"db": {"type": "string", "value": "hunter2-7"}}}, {"password": [{"at": "hunter2-7"}]},
+    {"tokens": ["hunter2-7"]}, {"passwords": {"me": "hunter2-7"}}, {"apiKeys": "hunter2-7"},
+    {"COOKIES": [["hunter2-7"]]},
+    {"name": "Authorization", "value": "hunter2-7"}, {"key": "db_password", "value": 77123},
+    {"headers": [{"name": "x-api-key", "value": "hunter2-7"}, {"name": "tokens", "value": {"x": ["hunter2-7"]}}]},
+    {"text": "https://b.s3.example/k?X-Amz-Expires=60&X-Amz-Signature=hunter2-7"},
+    {"text": json.dumps({"url": "https://s.blob.example/c?sv=2026&sig=hunter2-7&se=x"})},
+    {"text": r'{"url":"https://g.example/b?X-Goog-Date=1\u0026X-Goog-Signature=hunter2-7"}'},
+    {"text": "https://c.example/k?Expires=1&Signature=hunter2-7&Key-Pair-Id=AP"},
+]
+"""One of each kind of place where a secret is known by what is around it."""
+
+
+@pytest.mark.parametrize("value", KINDS, ids=repr)
+def test_a_secret_is_known_by_its_place(value: Any) -> None:
+    """In a value, and in the text of bytes that are no message."""
+    masker = Masker()
+    for shown in (redact(value), redact(value, guess=True), masker.json(value), masker.raw(json.dumps(value))):
+        text = shown if isinstance(shown, str) else json.dumps(shown)
+        assert "hunter2" not in text and "77123" not in text and MASK in text
+    assert redact(value).keys() == value.keys()
 
 
 @guessing

@@ -17,7 +17,7 @@ from base64 import b64decode, b64encode
 from typing import Any, Callable, Dict, Iterable, List, Match, Optional, Sequence, Set, Tuple
 from urllib.parse import quote, quote_plus, unquote_plus
 
-from .redaction import CREDENTIALS, MASK, Hide, is_random, is_scheme, is_secret, redact, redact_text
+from .redaction import CREDENTIALS, MASK, Hide, is_random, is_scheme, is_secret, kind_of_secret, redact, redact_text
 
 HARMLESS_FIELDS = frozenset((
     "accept", "accept-charset", "accept-encoding", "accept-language", "accept-ranges",
@@ -70,6 +70,10 @@ _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]*|[A-Za-z-]{1,40}:(?: .*)?|-----END .*").fullmatch
 _MOST_KEYS = 1000
 """The connections of whose server's stderr it is remembered that it is inside of a private key."""
+
+
+class _Number(str):
+    """The text of a number in JSON."""
 
 
 class Masker:
@@ -188,11 +192,12 @@ class Masker:
 
         def pairs(given: List[Tuple[str, Any]]) -> Dict[str, Any]:
             for name, value in given:
-                redact(value, secret=is_secret(name), hide=note)
+                redact(value, secret=kind_of_secret(name), hide=note)
+            redact(dict(given), hide=note)
             return dict(given)
 
         try:
-            json.loads(text.lstrip("\ufeff"), object_pairs_hook=pairs, parse_int=str, parse_float=str)
+            json.loads(text.lstrip("\ufeff"), object_pairs_hook=pairs, parse_int=_Number, parse_float=_Number)
         except (ValueError, RecursionError):
             pass  # what looks like a member is found by its looks
 

@@ -17,7 +17,7 @@ bound lies behind another one that takes the same characters.
 
 import re
 from functools import lru_cache
-from typing import Any, Callable, Iterator, Match, NamedTuple, Pattern, Tuple
+from typing import Any, Callable, Dict, Iterator, Match, NamedTuple, Pattern, Tuple
 
 MASK = "***"
 Hide = Callable[[str], str]
@@ -38,6 +38,20 @@ _SECRETS = tuple(name.replace("_", "") for name in _NAMES)
 _NOT_SECRET = ("progresstoken", "pagetoken")
 _SHORT = 64
 """Characters of a name that may be remembered with its answer: the same names come with each message."""
+
+
+ALL, TEXTS = 1, 2
+"""What is secret below a name: all values, or texts alone."""
+_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
+_SCHEMA = frozenset(("$ref", "anyOf", "oneOf", "allOf", "properties", "items", "enum", "const", "description", "title"))
+"""The members of a JSON Schema by which one without a type is known."""
+
+
+def kind_of_secret(name: str) -> int:
+    """Return what is secret below a member of this name: ALL below ``token``, TEXTS below ``tokens``, else 0."""
+    if is_secret(name):
+        return ALL
+    return TEXTS if name[-1:] in ("s", "S") and is_secret(name[:-1]) else 0
 
 
 def is_secret(name: str) -> bool:
@@ -197,6 +211,9 @@ RULES: Tuple[Rule, ...] = (
          "key sk-abcdefghijklmnopqrst", _all),
     Rule("password in a URL", ("://",), re.compile(r"://[^\s/?#@:\"'\\]{0,64}:([^\s/?#\"'\\]{1,512})@"), False,
          "postgres://app:hunter2@db.example/x", _last, sign="://"),
+    Rule("signature in a URL", ("signature=", "sig="),  # of Amazon, Google and Microsoft
+         re.compile(r"(?i)(?:[?&;]|\\u0026)(?:[\w-]{0,20}signature|sig)=([^&\s\"'#\\<>]+)"), False,
+         "https://files.example/a?se=2026&sig=q83vEjRWeJA%3D", _last, sign="="),
     Rule("authorization code", ("code=", "assertion="),
          re.compile(r"[?&#;](?:code|(?:device|user)_code|assertion)=([^&\s\"'#\\<>]+)"), False,
          "GET /cb?code=abc123&state=xyz", _last, sign="="),
@@ -230,16 +247,30 @@ def redact_text(text: str, guess: bool = False, hide: Hide = star) -> str:
     return text
 
 
-def redact(value: Any, guess: bool = False, secret: bool = False, hide: Hide = star) -> Any:
-    """Return a JSON value without secrets: members named like one (strings, numbers, arrays of these), texts like one.
+def redact(value: Any, guess: bool = False, secret: int = 0, hide: Hide = star) -> Any:
+    """Return a JSON value without secrets: members named like one, with all that is below them, and texts like one.
 
-    An object under such a name may be the schema of a secret, so in there names count again. ``secret``: the value is
-    one by its name.
+    A number is not masked below a plural (``maxTokens`` is a count). An object that looks like a JSON Schema may be the
+    schema of a secret, so in there names count again. ``secret``: what is secret of the value: 0, ALL or TEXTS.
     """
     if isinstance(value, dict):
-        return {name: redact(member, guess, is_secret(str(name)), hide) for name, member in value.items()}
+        if secret and _is_schema(value):
+            secret = 0
+        called = value.get("name", value.get("key")) if "value" in value else None
+        if isinstance(called, str):  # a header, a variable: {"name": "Authorization", "value": "..."}
+            pair = kind_of_secret(called)
+            return {name: redact(member, guess, secret or (
+                pair if name == "value" else kind_of_secret(str(name))), hide) for name, member in value.items()}
+        return {name: redact(member, guess, secret or kind_of_secret(str(name)), hide)
+                for name, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [redact(item, guess, secret, hide) for item in value]
     if isinstance(value, str):
-        return hide(value) if secret and value else redact_text(value, guess, hide)
-    return hide(str(value)) if secret and type(value) in (int, float) else value
+        wanted = secret == ALL or secret and type(value) is str
+        return hide(value) if wanted and value else redact_text(value, guess, hide)
+    return hide(str(value)) if secret == ALL and type(value) in (int, float) else value
+
+
+def _is_schema(value: Dict[Any, Any]) -> bool:
+    kind = value.get("type")
+    return "value" not in value and (isinstance(kind, list) or kind in _TYPES or not _SCHEMA.isdisjoint(value))

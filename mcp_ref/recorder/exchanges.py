@@ -67,6 +67,10 @@ class HttpRecorder:
             self.teller.tell(OPEN, at=at, connection=self.connection, more={"transport": transport})
 
 
+_SPARE_EVENTS = 1000
+"""The events that a stream may have beyond the number of its bytes on the wire; in honest ones each takes several."""
+
+
 class ExchangeRecorder:
     """One exchange. The calls come in the order of what happened, each with its time, on the recording thread."""
 
@@ -194,7 +198,7 @@ class _Body:
         coding = header_fields(fields, "content-encoding").strip().lower()
         self._decoder: Any = None
         self._unreadable = ""
-        self._size = 0
+        self._size = self._wire = 0
         if exchange.decoded:
             return
         if coding in ("gzip", "x-gzip", "deflate"):
@@ -207,7 +211,8 @@ class _Body:
         if self._unreadable:
             self._size += len(data)
             return
-        while data:
+        self._wire += len(data)
+        while data and not self._unreadable:
             part, data = self._decoded(data)
             if part:
                 self._size += len(part)
@@ -310,9 +315,14 @@ class _Events(_Body):
                  posted: bool = False) -> None:
         super().__init__(exchange, direction, fields, posted)
         self._splitter = SseSplitter(LONGEST_BODY)
+        self._count = 0
 
     def _take(self, at: float, data: bytes) -> None:
         for block in self._splitter.feed(data):
+            self._count += 1
+            if self._count > self._wire + _SPARE_EVENTS:  # a hostile server would fill the disk
+                self._unreadable = "a compression that has more events than bytes, from event %d on" % self._count
+                return
             self._event(at, block)
 
     def _event(self, at: float, block: Optional[SseBlock]) -> None:

@@ -287,6 +287,24 @@ def test_compressed_bodies_pass_as_they_are_and_are_recorded_as_they_were(coding
         assert not said and len(recorded.of("gap")) == 1
 
 
+@pytest.mark.parametrize("plain, whole", [
+    (b"data:\n\n" * 1_000_000, False), (b"id\n\n" * 1_000_000, False), (b"data: 1\n\n" * 1_000_000, False),
+    (b"".join(b'data: {"jsonrpc":"2.0","method":"notifications/x","params":{"n":%d}}\n\n' % number
+              for number in range(3000)), True), (b"data:\n\n" * 900, True),
+], ids=["no data", "an id alone", "tiny data", "honest", "few"])
+def test_a_compressed_stream_has_no_more_recorded_events_than_bytes(plain, whole):
+    packed = gzip.compress(plain)
+    response = answer(packed, b"Content-Type: text/event-stream", b"Content-Encoding: gzip")
+    with proxied() as (upstream, recorded):
+        assert exchange(recorded, upstream, post(PING), response)[1] == response
+    seen = [event for event in recorded.of("message") + recorded.of("event") if event.direction == "server"]
+    if whole:
+        assert len(seen) == plain.count(b"\n\n") and not recorded.of("gap")
+    else:
+        gap, = recorded.of("gap")
+        assert len(seen) <= len(packed) + 1000 < 20_000 and "more events than bytes" in gap.text
+
+
 def test_a_large_body_passes_in_parts_and_is_recorded_up_to_a_limit(monkeypatch):
     monkeypatch.setattr(exchanges, "LONGEST_BODY", 100_000)
     size = 8_000_000
