@@ -41,7 +41,7 @@ _SHORT = 64
 
 
 ALL, TEXTS = 1, 2
-"""What is secret below a name: all values, or texts alone."""
+"""The values that are secret below a name: all, or texts alone."""
 _TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 _SCHEMA = frozenset(("$ref", "anyOf", "oneOf", "allOf", "properties", "items", "enum", "const", "description", "title"))
 """The members of a JSON Schema by which one without a type is known."""

@@ -189,7 +189,7 @@ def test_a_client_says_the_version_of_the_package():
         assert signature(call).parameters["version"].default == __version__
 
 
-NOT_OURS = {"FastAPI", "Flask", "Response", "Caller"}  # of frameworks; and a page shows where the last comes from
+NOT_OURS = {"FastAPI", "Flask", "Response", "Bridge"}  # of frameworks; and a page shows where the last comes from
 
 
 def test_whatever_the_pages_make_has_an_import_path():

@@ -11,7 +11,8 @@ from ..output import DONE, UsageError
 from ..tracing import trace_to
 from ..use.connecting import entries_of, take_entry, target_arguments, target_options
 from .guarding import declare, listener_options, told
-from .run import check_grace, grace_option, log_options, logs_told, serve_http, serve_socket, serve_stdio, set_up_logs
+from .loading import log_options, logs_told, set_up_logs
+from .run import check_grace, grace_option, serve_http, serve_socket, serve_stdio
 
 if TYPE_CHECKING:
     from ...bridge import Bridge

@@ -1,4 +1,6 @@
-"""Loading the server from a Python file, and opening a listener for it: shared by `run` and `workers`."""
+"""Loading the server from a Python file, opening a listener for it, and the options of its log: shared by `run`,
+`bridge` and `workers`.
+"""
 
 import contextlib
 import os
@@ -55,6 +57,33 @@ def open_to_all(address: str) -> str:
 
 
 HTTP_ADVICE = ": use --token-env NAME, or --resource URL with --authorization-server URL"
+
+
+def log_options(parser: Any) -> None:
+    """Declare the options of `logs`. ``parser``: a parser, or a group of its options."""
+    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="the least level of records "
+                        "that are written to standard error (default: warning)")
+    parser.add_argument("--log-format", choices=("text", "json"), help="the form of what is written to standard error "
+                        "and to the access log: lines of text (default), or JSON objects, one a line")
+    parser.add_argument("--access-log", metavar="FILE", help="with --http: append a line for each request to FILE; - is"
+                        " standard error")
+
+
+def logs_told(options: Any) -> Dict[str, Any]:
+    """Return the options of `logs` that were given, by name; a worker gets them as JSON. Raises `UsageError` for an
+    access log without HTTP."""
+    if options.access_log and not options.http:
+        raise UsageError("--access-log is for --http HOST:PORT")
+    names = ("log_level", "log_format", "access_log")
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def set_up_logs(given: Dict[str, Any], listening: Dict[str, Any]) -> None:
+    """Set up logging as the options say. ``listening``: the options of `listen_http`."""
+    if given:
+        from .logs import set_up
+
+        listening["access"] = set_up(given)
 
 
 def load(path: str, name: str) -> "Server":

@@ -7,7 +7,7 @@ from ..command import Command, Commands
 from ..output import DONE, UsageError, note
 from ..tracing import is_text, trace_option, trace_to
 from .guarding import declare, listener_options, told
-from .loading import HTTP_ADVICE, listen_http, load, open_to_all
+from .loading import HTTP_ADVICE, listen_http, load, log_options, logs_told, open_to_all, set_up_logs
 
 if TYPE_CHECKING:
     from ...server import Server
@@ -32,33 +32,6 @@ def _run(options: Any) -> int:
     else:
         serve_stdio(server, trace)
     return DONE
-
-
-def log_options(parser: Any) -> None:
-    """Declare the options of `logs`. ``parser``: a parser, or a group of its options."""
-    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="the least level of records "
-                        "that are written to standard error (default: warning)")
-    parser.add_argument("--log-format", choices=("text", "json"), help="the form of what is written to standard error "
-                        "and to the access log: lines of text (default), or JSON objects, one a line")
-    parser.add_argument("--access-log", metavar="FILE", help="with --http: append a line for each request to FILE; - is"
-                        " standard error")
-
-
-def logs_told(options: Any) -> Dict[str, Any]:
-    """Return the options of `logs` that were given, by name; a worker gets them as JSON. Raises `UsageError` for an
-    access log without HTTP."""
-    if options.access_log and not options.http:
-        raise UsageError("--access-log is for --http HOST:PORT")
-    names = ("log_level", "log_format", "access_log")
-    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-
-
-def set_up_logs(given: Dict[str, Any], listening: Dict[str, Any]) -> None:
-    """Set up logging as the options say. ``listening``: the options of `listen_http`."""
-    if given:
-        from .logs import set_up
-
-        listening["access"] = set_up(given)
 
 
 def serve_stdio(server: "Server", trace: "Optional[Trace]") -> None:

@@ -42,8 +42,7 @@ from ...server.serving.process import HEARING, KILLED, SAME_SECONDS, child_code
 from ..output import DONE, EXPECTED, UsageError, fail, note, replacing, row_of, text_of
 from ..tracing import trace_to
 from . import guarding
-from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all
-from .run import logs_told, set_up_logs
+from .loading import HTTP_ADVICE, host_and_port, listen_http, load, logs_told, open_to_all, set_up_logs
 
 if TYPE_CHECKING:
     from ...server import Server
