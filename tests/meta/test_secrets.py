@@ -223,7 +223,7 @@ def by_workers(source: Source) -> List[str]:
     try:
         for _ in range(2):
             with pytest.raises(OSError, match="enough"):
-                workers._starter({"fds": [], "alive": 0})()
+                workers._starter({"fds": [], "alive": 0})(0)
     finally:
         workers.subprocess.Popen = before  # type: ignore[misc]
     return seen
