@@ -38,6 +38,7 @@ thread          what it does                                 blocks on; freed by
 ``reader``      reads messages of one connection             `Transport.read`; a message, the end, close
 ``recorder``    records what a shim or a proxy has seen      the trace's file; something seen, close
 ``relay``       one connection through a recording proxy     both sockets; bytes, the end of either, close
+``pause``       waits for a recorded pause, then answers      the pause, or the end of the replay
 ``replay``      asks a server what a recording has asked     the server; its answer, a silence, close
 ``request``     an HTTP request of a client                  the server; close, the end of its request
 ``roots``       looks whether roots have changed             the interval; the end of the last client
