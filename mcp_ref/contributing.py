@@ -270,6 +270,7 @@ What the tests of the tree guard
 ``from_outside``          what tests know of the inside of the package is counted, folder by folder, and only falls
 ``imports``               nothing is loaded before it is used; the copy works under any name
 ``inspecting``            each feature of the table in `examples/inspecting.md` has a test
+``judging``               the checker is told of each kind of connection of the tests
 ``layers``                imports go down the floors; no circles; no folder of more than 22 modules; a module with one
                           importer has a reason to be one
 ``options``               each option is named in a signature, and a misspelt one is refused with the right word

@@ -125,6 +125,8 @@ class _Journal:
             self.write(skipped=report.nodeid, reason=_reason(report))
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if "tests.support.judged" in sys.modules:
+            self.write(judged=sys.modules["tests.support.judged"].COUNTS)
         self.write(end=int(exitstatus))
 
     def pytest_unconfigure(self) -> None:
@@ -418,6 +420,7 @@ def _judged() -> Iterator[None]:
     _forget_raised()
     if broken is not None:
         found, named = broken(), _named(item)
+        sys.modules["tests.support.judged"].count("/".join(item.nodeid.split("/")[:-1][:2]))
         if found or named:
             problems += sys.modules["tests.support.judged"].problems(found, named, FAILED not in item.stash)
     if FAILED not in item.stash and not item.get_closest_marker("leaves"):

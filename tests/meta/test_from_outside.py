@@ -72,6 +72,7 @@ ALLOWED: Dict[str, Tuple[int, int, int]] = {
     "tests/deploy": (0, 8, 1),
     "tests/examiner": (106, 1, 10),
     "tests/examples": (0, 0, 1),
+    "tests/frozen": (2, 2, 0),
     "tests/fuzz": (53, 3, 0),
     "tests/host": (30, 7, 5),
     "tests/inspector": (10, 0, 1),

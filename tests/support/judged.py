@@ -8,7 +8,7 @@ server of ours, so both sides of its pipe are judged. Where a test gives a trace
 import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
-from mcp_ref.checker import CheckedTrace, Finding, checked
+from mcp_ref.checker import CheckedTrace, Finding
 from mcp_ref.checker.rules import load
 from mcp_ref.http11.message import Exchange
 from mcp_ref.streamable.http_trace import HttpTrace, TracedExchange
@@ -18,7 +18,7 @@ from mcp_ref.transports.base import REPLIES, Transport
 from mcp_ref.transports.forwarding import Forwarding
 from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.tap import Tap
-from mcp_ref.wiretrace import Trace
+from mcp_ref.wiretrace import MESSAGE, Event, Trace
 
 from . import official_schema
 from .faults import Wrapper
@@ -40,6 +40,30 @@ _lasting: Dict[CheckedTrace, int] = {}
 _MOST = 64
 _followed: Dict[int, CheckedTrace] = {}
 """The judges of traces that tests have made themselves, by the trace's id."""
+
+
+COUNTS: Dict[str, List[int]] = {}
+"""Folder of tests -> how many connections and HTTP endpoints were judged in its tests, and how many messages of them."""
+_now = [0, 0]
+
+
+class _Judge(CheckedTrace):
+    """A judge that counts its messages."""
+
+    def __init__(self, party: str) -> None:
+        super().__init__(frozenset(), party, "violation")
+
+    def judge(self, event: Event) -> None:
+        _now[1] += event.kind == MESSAGE
+        super().judge(event)
+
+
+def count(folder: str) -> None:
+    """Add what was judged since the last call to the counts of a folder."""
+    counts = COUNTS.setdefault(folder, [0, 0])
+    for place, number in enumerate(_now):
+        counts[place] += number
+        _now[place] = 0
 
 
 def begin() -> None:
@@ -90,7 +114,8 @@ def problems(found: Dict[str, List[str]], named: Set[str], complete: bool = True
 
 
 def _judge(party: str) -> CheckedTrace:
-    judge = checked(party=party)
+    judge = _Judge(party)
+    _now[0] += 1
     _watching.append(judge)
     return judge
 

@@ -18,7 +18,7 @@ import pathlib
 import shlex
 import subprocess
 import sys
-from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 LEDGER = "MCP_REF_UNSTEADY"
 TIMES = 3
@@ -28,6 +28,9 @@ MOST_ENDED = 5
 """How many tests may end the process of a run before the run is given up."""
 FAILED = 1
 """Exit code of pytest where tests failed; others say that the run itself went wrong."""
+FEWEST: Dict[str, Tuple[int, int]] = {
+}
+"""Folder of tests -> the fewest connections and messages that a run of the whole suite judges: half of what it was."""
 KNOWN: Dict[str, str] = {}
 """Tests and other names that are known to be unsteady -> since when, as a date."""
 
@@ -89,7 +92,7 @@ class Journal(NamedTuple):
 
     ``failed`` and ``skipped`` map tests to messages and reasons, ``ended`` the tests that ended their process to the
     reason. ``running`` is the current test, "" before the first one, and ``end`` is pytest's exit code, None unless the
-    last process came to its end.
+    last process came to its end. ``judged``: folder of tests -> connections and messages that the checker has judged.
     """
 
     failed: Dict[str, str]
@@ -100,6 +103,7 @@ class Journal(NamedTuple):
     ran: int
     running: str
     end: Optional[int]
+    judged: Dict[str, List[int]]
 
 
 def read_journal(path: pathlib.Path) -> Journal:
@@ -107,6 +111,7 @@ def read_journal(path: pathlib.Path) -> Journal:
     failed: Dict[str, str] = {}
     skipped: Dict[str, str] = {}
     ended: Dict[str, str] = {}
+    judged: Dict[str, List[int]] = {}
     uncollected: List[str] = []
     collected = before = 0
     end = None
@@ -122,10 +127,13 @@ def read_journal(path: pathlib.Path) -> Journal:
             uncollected.append(entry["uncollected"])
         elif "collected" in entry:
             collected = collected or entry["collected"]  # the first process collects all of them
+        elif "judged" in entry:
+            for folder, counts in entry["judged"].items():
+                judged[folder] = _sum(judged.get(folder, [0, 0]), counts)
         else:
             end = entry["end"]
     number, running = next(_entries(path.with_suffix(".running")), (0, ""))
-    return Journal(failed, skipped, ended, uncollected, collected, before + number, running, end)
+    return Journal(failed, skipped, ended, uncollected, collected, before + number, running, end, judged)
 
 
 def _entries(path: pathlib.Path) -> Iterator[Any]:
@@ -133,6 +141,22 @@ def _entries(path: pathlib.Path) -> Iterator[Any]:
     for line in path.read_text(encoding="ascii").splitlines(True) if path.is_file() else []:
         if line.endswith("\n"):
             yield json.loads(line)
+
+
+def _sum(*rows: List[int]) -> List[int]:
+    return [sum(values) for values in zip(*rows)]
+
+
+def unjudged(journals: Iterable[Journal]) -> List[str]:
+    """Return a line for each folder of FEWEST in which too little was judged, after a run of the whole suite."""
+    found = list(journals)
+    lines = []
+    for folder, fewest in FEWEST.items():
+        counts = _sum([0, 0], *(journal.judged.get(folder, [0, 0]) for journal in found))
+        if any(count < least for count, least in zip(counts, fewest)):
+            lines.append("%s: the checker has judged %d connections and %d messages, and should have judged at least %d "
+                         "and %d: does `tests.support.judged` still see them?" % (folder, *counts, *fewest))
+    return lines
 
 
 def skips(paths: Iterable[pathlib.Path]) -> List[str]:

@@ -45,6 +45,10 @@ def main(arguments: List[str]) -> int:
         for line in steady.report(runs):
             say(line)
     codes = [run.judge(code) for run, code in zip(runs, codes)]
+    if not arguments:
+        for line in steady.unjudged(steady.read_journal(run.journal) for run in runs):
+            say(line)
+            codes.append(steady.FAILED)
     say("FAILED" if any(codes) else "passed")
     return next((code for code in codes if code), 0)
 
