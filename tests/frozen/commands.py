@@ -45,8 +45,8 @@ def help_texts() -> str:
     for command in commands():
         parser = parser_of(command)
         said += ["", "== " + command]
-        said += ["  " + line.rstrip() for text in (parser.description, parser.epilog) for line in (text or "").split("\n")
-                 if line.strip()]
+        said += ["  " + line.rstrip() for text in (parser.description, parser.epilog)
+                 for line in (text or "").split("\n") if line.strip()]
         for action in parser._actions:
             line = option(action)
             first = seen.setdefault(line, command)
@@ -84,7 +84,8 @@ KEPT = """
     S notifications/progress {"progressToken": "p", "progress": 1}
     S #1 {"content": []}
 """
-BROKEN = KEPT.replace('"progress": 1}', '"progress": 1}\n    S notifications/progress {"progressToken": "p", "progress": 1}')
+BROKEN = KEPT.replace('"progress": 1}', '"progress": 1}\n    '
+                      'S notifications/progress {"progressToken": "p", "progress": 1}')
 LINES: Sequence[str] = (
     "", "--version", "--help", "no-such-command",
     "info ECHO", "tools ECHO", "resources ECHO", "prompts ECHO", "ping ECHO",
@@ -95,11 +96,12 @@ LINES: Sequence[str] = (
     "config python3 --for cursor", "explain tools/call", "explain no-such-word-at-all", "explain --missing",
     "diff 2025-06-18 2025-11-25", "diff 2025-06-18 1999-01-01", "check KEPT", "check BROKEN", "check no-such-file",
     "check KEPT --json", "ladder KEPT", "ladder no-such-file", "trace-diff KEPT KEPT", "trace-diff KEPT BROKEN",
-    "replay KEPT", "replay no-such-file --as-server", "trace", "examine no-such-program-here", "inspect --config no-such-file",
+    "replay KEPT", "replay no-such-file --as-server", "trace", "examine no-such-program-here",
+    "inspect --config no-such-file",
     "crosscheck no-such-folder", "bundle no-such-file.py -o OUT", "bundle KEPT -o OUT", "vendor OUT --check",
     "pack no-such-file.py -o OUT", "pack",
 )
-"""Command lines; ECHO is the address of a server, KEPT and BROKEN are recordings, OUT is a path at which there is nothing."""
+"""Command lines; ECHO is the address of a server, KEPT and BROKEN are recordings, OUT is a path with nothing there."""
 
 
 def server() -> Server:
@@ -133,7 +135,8 @@ def exit_codes(folder: pathlib.Path) -> str:
         said = ["%s  %s" % (run(*[paths.get(word, word) for word in shlex.split(line)])[0], line) for line in LINES]
     unknown = ["%s --no-such-option" % command for command in commands() if command != "tasks"]
     lost = ["%s %s" % (command, NOBODY) for command in commands() if "SERVER" in [
-        action.metavar for action in parser_of(command)._actions] and command not in ("config", "bridge", "inspect", "replay")]
+        action.metavar for action in parser_of(command)._actions]
+            and command not in ("config", "bridge", "inspect", "replay")]
     missing = {"call": " x", "read": " x", "prompt": " x", "complete": " prompt:x y z"}
     for line in [*unknown, *lost]:
         line = line.replace("tasks ", "tasks list ") + ("" if "--" in line else missing.get(line.split()[0], ""))

@@ -32,7 +32,8 @@ ASKED: Tuple[Tuple[str, Dict[str, Any]], ...] = (
     ("prompts/list", {}),
     ("prompts/get", {"name": "review", "arguments": {"code": "x = 1"}}),
     ("prompts/get", {"name": "review"}),
-    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "review"}, "argument": {"name": "code", "value": ""}}),
+    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "review"},
+                             "argument": {"name": "code", "value": ""}}),
     ("logging/setLevel", {"level": "error"}),
     ("tasks/list", {}),
     ("no/such/method", {}),
@@ -92,7 +93,8 @@ def stream() -> str:
                     said.append("> " + line)
                     connection.sendall(("%s\n%s\n" % (line, ping)).encode())
                     found = iter(lambda: answers.readline().decode().rstrip("\n"), "")
-                    said += ["< " + plain(answer) for answer in itertools.takewhile(lambda text: '"end"' not in text, found)]
+                    said += ["< " + plain(answer) for answer in itertools.takewhile(
+                        lambda text: '"end"' not in text, found)]
     return "\n".join(said[1:]) + "\n"
 
 
@@ -212,7 +214,8 @@ def refusals() -> str:
                     for row in reversed(rows):
                         now.update(row)
                     said.append("%s %s %s: %s" % (method, name, title, _sent(listener.address, method, now)))
-        said.append("POST repeated Host: " + _sent(listener.address, "POST", {**good, "more": (("Host", "a.example"),)}))
+        said.append("POST repeated Host: " + _sent(
+            listener.address, "POST", {**good, "more": (("Host", "a.example"),)}))
         said.append("POST length: " + _sent(listener.address, "POST", {**good, "line": '["%s"]' % ("x" * 4096)}))
         said.append("POST of nothing wrong: " + _sent(listener.address, "POST", good))
         said.append("DELETE of nothing wrong: " + _sent(listener.address, "DELETE", good))

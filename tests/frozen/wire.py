@@ -25,7 +25,8 @@ ONCE = (
     "00_from_nothing", "01_frames", "02_messages", "14_host", "16_five_revisions", "17_protected_server", "18_oauth",
     "19_raw_http", "20_tasks", "21_skills", "22_app", "23_around", "24_visible",
 )
-"""Those that choose their revisions, or in which a stream of the older ones is open beside the rest. (25_why_does_it_hang is about time.)"""
+"""Those that choose their revisions, or in which a stream of the older ones is open beside the rest.
+(25_why_does_it_hang is about time.)"""
 UNORDERED = ("14_host", "20_tasks", "24_visible")
 """Those in which several threads speak: the lines of a session are sorted."""
 UNTOLD_KINDS = ("process", "close", "end", "stderr")

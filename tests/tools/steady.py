@@ -154,8 +154,8 @@ def unjudged(journals: Iterable[Journal]) -> List[str]:
     for folder, fewest in FEWEST.items():
         counts = _sum([0, 0], *(journal.judged.get(folder, [0, 0]) for journal in found))
         if any(count < least for count, least in zip(counts, fewest)):
-            lines.append("%s: the checker has judged %d connections and %d messages, and should have judged at least %d "
-                         "and %d: does `tests.support.judged` still see them?" % (folder, *counts, *fewest))
+            lines.append("%s: the checker has judged %s connections and messages, and should have judged at least %s: "
+                         "does `tests.support.judged` still see them?" % (folder, counts, list(fewest)))
     return lines
 
 
