@@ -43,7 +43,7 @@ _followed: Dict[int, CheckedTrace] = {}
 
 
 COUNTS: Dict[str, List[int]] = {}
-"""Folder of tests -> how many connections and HTTP endpoints were judged in its tests, and how many of their messages."""
+"""Folder of tests -> how many connections and HTTP endpoints were judged in its tests, and their messages."""
 _now = [0, 0]
 
 
