@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CITATION = ("2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server",
             "2026-07-28 basic/transports/streamable-http §Sending Messages")
-"""What a reply has to be, in a session and without one."""
+"""The form that a reply has to have, in a session and without one."""
 SHORT = 16 * 1024
 """The bytes of a request that an idle connection takes at once."""
 _LOOK = 64 * 1024
