@@ -19,7 +19,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional
 
 from ..client.client import Client
-from ..client.owner import Options
+from ..client.options import Options
 from ..errors import (
     INVALID_PARAMS, METHOD_NOT_FOUND, CapabilityMissing, ConnectionLost, HttpStatus, InputUnavailable,
     LocalProtocolError, McpError, PeerError, PeerProtocolError, RequestCancelled, RpcError,

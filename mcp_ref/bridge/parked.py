@@ -19,7 +19,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, Deque, Dict, List, Mapping, Optional
 
-from ..client.owner import Options
+from ..client.options import Options
 from ..codec import DecodeError, Model, decode, encode
 from ..deadline import Deadline, clock
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError, RequestCancelled, RpcError

@@ -45,7 +45,7 @@ from time import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Set
 
-from ..client.owner import Options
+from ..client.options import Options
 from ..client.tasks.calls import FORBIDDEN, REQUIRED
 from ..client.tasks.handshake import HandshakeTask, start
 from ..client.tasks.stateless import StatelessTask

@@ -9,7 +9,7 @@ A reading order. First the client and its calls:
 - `connecting`: from a command, an address or a server of this process to a connected client
 - `client`: its life from `Client.open` to `Client.close`, and what happens with the messages of the server
 - `calls`: the typed calls, page by page
-- `requests`: how a call becomes a request, and its result a message; `owner`: the client as its parts know it
+- `requests`: how a call becomes a request, and its result a message; `options`: what each call accepts
 - `cached_calls` and `cache`: answers that need not be asked for
 - `structured`: the check of tool results; `completion`: suggestions while a user types; `icons`: which may be shown
 

@@ -13,12 +13,13 @@ from ..methods import LIST_TOOLS
 from ..peer.dispatcher import Connection
 from ..protocol.caching import TTL_MS, hints, key
 from .cache import LISTS, MethodCache, ServerCache
-from .owner import PLAIN, Options
+from .options import PLAIN, Options
 from .requests import Requests, known
 
 if TYPE_CHECKING:
     from ..protocol.caching import Key
-    from .owner import Owner, Reader
+    from .client import Client
+    from .options import Reader
     from .structured import ResultCheck
 
 _RESTART: Any = object()
@@ -28,7 +29,7 @@ _RESTART: Any = object()
 class CachedCalls:
     """Asks the cache first, and the server for what is not there. Thread-safe."""
 
-    def __init__(self, owner: "Owner", requests: Requests) -> None:
+    def __init__(self, owner: "Client", requests: Requests) -> None:
         self._owner = owner
         self._requests = requests
 

@@ -20,7 +20,7 @@ from ..revisions import Revision
 from .cache import by_name
 from .cached_calls import CachedCalls, bytes_of
 from .handshake import Handshake
-from .owner import Options, UpdateCallback
+from .options import Options, UpdateCallback
 from .requests import Requests, known
 from .tasks.calls import TaskCalls
 

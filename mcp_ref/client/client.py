@@ -34,7 +34,7 @@ from .calls import Calls
 from .client_capabilities import REQUESTS, Offers
 from .era import DEFAULT_ERA, Opening
 from .handshake import Handshake
-from .owner import UpdateCallback
+from .options import UpdateCallback
 from .request_flow import Restarts, connection_for_retry
 from .requests import Requests
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from . import elicitation, roots, sampling
-    from .owner import Owner
+    from .client import Client
 
     class Offer(Protocol):
         """An object that answers requests of a server: `Roots`, `Sampling`, `Elicitation`, or one of your own."""
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         def capability(self) -> Any:
             """Return the capability that is declared."""
 
-        def route(self, client: Owner, revision: Revision) -> Route:
+        def route(self, client: Client, revision: Revision) -> Route:
             """Return how a request is answered."""
 
     GivenRoots = Union[None, Offer, roots.Place, Iterable[roots.Place]]
@@ -91,7 +91,7 @@ class Offers:
             declared.tasks = tasks_capability(self._tasks)
         return declared
 
-    def route(self, client: "Owner", method: str, revision: Revision) -> Optional[Route]:
+    def route(self, client: "Client", method: str, revision: Revision) -> Optional[Route]:
         """Return how a request of the server is answered; None, and with it -32601, if it is not offered
         [..2025-11-25 client/roots §Error Handling] SHOULD."""
         name = REQUESTS.get(method, "")
@@ -112,7 +112,7 @@ class Offers:
 
         return augmented(route)
 
-    def attach(self, client: "Owner", connection: Connection) -> None:
+    def attach(self, client: "Client", connection: Connection) -> None:
         """Let the offers announce changes from now on: the connection is operating."""
         for offer in self._made.values():
             if hasattr(offer, "attach"):
@@ -122,7 +122,7 @@ class Offers:
         if connection.closed:  # it ended before `_attached` was set, so that `detach` has found nothing
             self.detach(client)
 
-    def detach(self, client: "Owner") -> None:
+    def detach(self, client: "Client") -> None:
         """Let the offers announce nothing more: the connection has ended. It acts once for each `attach`."""
         with self._lock:
             attached, self._attached = self._attached, []

@@ -15,7 +15,7 @@ from ..urls import scheme_of
 from ..version import __version__
 from .cache import SharedAnswers
 from .client import Client, LogCallback, NotificationCallback
-from .owner import UpdateCallback
+from .options import UpdateCallback
 
 if TYPE_CHECKING:
     import os

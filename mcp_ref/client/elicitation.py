@@ -69,7 +69,7 @@ from ..revisions import Revision
 from ..transports.base import Transport
 
 if TYPE_CHECKING:
-    from .owner import Owner
+    from .client import Client
 
 LIMIT = "max_elicitations_per_second"
 _ACTIONS: Dict[Any, Any] = {
@@ -172,7 +172,7 @@ def links_of(connection: Connection) -> Links:
     return found or connection.state.setdefault("elicitations", Links(connection.limits.max_pending_elicitations))
 
 
-def required(error: PeerError, client: "Owner") -> List[UrlRequest]:
+def required(error: PeerError, client: "Client") -> List[UrlRequest]:
     """Return the links that an error -32042 requires the user to follow; their completion is noticed from now on.
 
     [2025-11-25 client/elicitation §URL Elicitation Required Error]. Raises ValueError for another error, and
@@ -239,7 +239,7 @@ class Elicitation:
             form=None if self._form is None else {}, url=None if self._url is None else {}
         )
 
-    def route(self, client: "Owner", revision: Revision) -> Route:
+    def route(self, client: "Client", revision: Revision) -> Route:
         """Return how `elicitation/create` is answered."""
         read_form_params = params_reader(ElicitRequestFormParams, revision)
         read_url_params = params_reader(ElicitRequestURLParams, revision)
@@ -331,7 +331,7 @@ class Elicitation:
         elif self._on_complete is not None:
             self._on_complete(request)
 
-    def follow(self, error: PeerError, client: "Owner") -> bool:
+    def follow(self, error: PeerError, client: "Client") -> bool:
         """Ask for consent to each link that an error -32042 requires, and open it. True if the user agreed to all.
 
         The callback's context is None. Wait for ``completed`` of the requests (`required` gives them), or let the user

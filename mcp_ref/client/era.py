@@ -48,7 +48,7 @@ from ..revisions import Revision
 from ..transports.base import last_words
 
 if TYPE_CHECKING:
-    from .owner import Owner
+    from .client import Client
 
 DEFAULT_ERA = "auto"
 """The default of ``era``: a key of `mcp_ref.protocol.negotiation.ERAS`."""
@@ -62,7 +62,7 @@ _STEPS = 6
 class Opening:
     """Opens one connection; used once, by one thread. ``known``: the name of the revision spoken the last time."""
 
-    def __init__(self, owner: "Owner", connection: Connection, known: Optional[str] = None) -> None:
+    def __init__(self, owner: "Client", connection: Connection, known: Optional[str] = None) -> None:
         self._owner = owner
         self._connection = connection
         self._limits = owner.limits

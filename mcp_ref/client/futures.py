@@ -18,7 +18,7 @@ from ..jsonrpc import Result
 from ..peer.future import Answer, RequestFuture
 from ..peer.request_table import Pending, Progress
 from ..threads import start_or_call
-from .owner import Options, Reader
+from .options import Options, Reader
 from .request_flow import ANSWER, DONE, RETRY, SEND, RequestFlow
 
 CANCELLED = "cancelled by the caller"

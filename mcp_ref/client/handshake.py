@@ -20,7 +20,7 @@ from ..revisions import Revision
 from .cache import ServerCache, SharedAnswers
 
 if TYPE_CHECKING:
-    from .owner import Owner
+    from .client import Client
 
 ASSUMED: Dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}}
 """The capabilities of a server that does not name them: it may be asked for anything."""
@@ -35,7 +35,7 @@ class Handshake:
     """
 
     def __init__(
-        self, owner: "Owner", info: Implementation, declared_to: Callable[[Revision], ClientCapabilities],
+        self, owner: "Client", info: Implementation, declared_to: Callable[[Revision], ClientCapabilities],
         shared: Optional[SharedAnswers] = None,
     ) -> None:
         self._owner = owner

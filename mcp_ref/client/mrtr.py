@@ -48,7 +48,7 @@ from ..revisions import Revision
 if TYPE_CHECKING:
     from ..model import Forgive
     from ..peer.extension import Extension, Waiting
-    from .owner import Owner
+    from .client import Client
 
 REQUIRED = "input_required"
 PAGE = "2026-07-28 basic/patterns/mrtr"
@@ -112,7 +112,7 @@ def on_wire(responses: Mapping[str, Any], revision: Revision) -> Dict[str, Any]:
     return {key: encode(item, revision) if isinstance(item, Model) else item for key, item in responses.items()}
 
 
-def extension_of(owner: "Owner", connection: Connection, result: Dict[str, Any]) -> "Optional[Extension]":
+def extension_of(owner: "Client", connection: Connection, result: Dict[str, Any]) -> "Optional[Extension]":
     """Return the extension, declared by both sides, that adds the type of this result; None if there is none.
 
     [2026-07-28 basic/index §ResultType] MUST
@@ -125,7 +125,7 @@ def extension_of(owner: "Owner", connection: Connection, result: Dict[str, Any])
 
 
 def extended(
-    owner: "Owner", connection: Connection, method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any],
+    owner: "Client", connection: Connection, method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any],
     waiting: "Waiting",
 ) -> Dict[str, Any]:
     """Return what extensions make of a result of a type that they add. It may take long: they may ask the server."""
@@ -143,7 +143,7 @@ class InputRounds:
     ``params`` are those of the first round. Used by one thread at a time; `cancel` by any.
     """
 
-    def __init__(self, owner: "Owner", method: str, params: Optional[Dict[str, Any]]) -> None:
+    def __init__(self, owner: "Client", method: str, params: Optional[Dict[str, Any]]) -> None:
         self._owner = owner
         self._method = method
         self._params = {name: value for name, value in (params or {}).items() if name not in DEPENDING}

@@ -56,14 +56,14 @@ from ..methods import CALL_TOOL
 from ..peer.dispatcher import Connection
 from ..protocol import negotiation
 from ..transports.base import Transport, successor
-from .owner import PLAIN, Options
+from .options import PLAIN, Options
 
 if TYPE_CHECKING:
     import threading
 
     from ..peer.extension import Waiting
     from .mrtr import InputRounds
-    from .owner import Owner
+    from .client import Client
 
 Params = Optional[Dict[str, Any]]
 
@@ -116,7 +116,7 @@ class Restarts:
 
 
 def connection_for_retry(
-    owner: "Owner", connection: Connection, error: McpError, method: str, params: Params
+    owner: "Client", connection: Connection, error: McpError, method: str, params: Params
 ) -> Connection:
     """Return the connection on which a request that failed is to be sent again.
 
@@ -142,7 +142,7 @@ def connection_for_retry(
     return connection
 
 
-def final_error(owner: "Owner", connection: Connection, error: McpError, method: str, params: Params) -> McpError:
+def final_error(owner: "Client", connection: Connection, error: McpError, method: str, params: Params) -> McpError:
     """Return what the caller gets for an error of a request that is not sent again (any more).
 
     Where the request may have had an effect that a second one would repeat, that is a `ConnectionLost` with
@@ -172,7 +172,7 @@ def _repeatable(connection: Connection, method: str, params: Params) -> bool:
 # -- Errors that say what to do ----------------------------------------------------------------
 
 
-def _list_tools(owner: "Owner", connection: Connection, error: PeerError) -> None:
+def _list_tools(owner: "Client", connection: Connection, error: PeerError) -> None:
     """List the tools again: the server says that header fields do not fit the arguments of a tool.
 
     [2026-07-28 basic/transports/streamable-http §Client Behavior] SHOULD
@@ -183,7 +183,7 @@ def _list_tools(owner: "Owner", connection: Connection, error: PeerError) -> Non
         pass
 
 
-def _change_version(owner: "Owner", connection: Connection, error: PeerError) -> None:
+def _change_version(owner: "Client", connection: Connection, error: PeerError) -> None:
     """Speak a version that the server names [2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD."""
     named = error.data.get("supported") if isinstance(error.data, dict) else None
     names = named if isinstance(named, list) else []
@@ -195,7 +195,7 @@ def _change_version(owner: "Owner", connection: Connection, error: PeerError) ->
         owner._handshake.assume(connection, revision)
 
 
-def _explain_missing(owner: "Owner", connection: Connection, error: PeerError) -> None:
+def _explain_missing(owner: "Client", connection: Connection, error: PeerError) -> None:
     """Raise an error that says which capabilities the server needs of us [2026-07-28 basic/index §`_meta`]."""
     wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
     names = ", ".join(shown(str(name)) for name in wanted) if isinstance(wanted, dict) else ""
@@ -210,7 +210,7 @@ def _with_text(error: PeerError, message: str) -> PeerError:
     return changed
 
 
-_BY_CODE: Dict[int, Callable[["Owner", Connection, PeerError], None]] = {
+_BY_CODE: Dict[int, Callable[["Client", Connection, PeerError], None]] = {
     HEADER_MISMATCH: _list_tools,
     UNSUPPORTED_PROTOCOL_VERSION: _change_version,
     MISSING_CLIENT_CAPABILITY: _explain_missing,
@@ -234,7 +234,7 @@ class RequestFlow:
     """
 
     def __init__(
-        self, owner: "Owner", connection: Connection, method: str, params: Optional[Dict[str, Any]],
+        self, owner: "Client", connection: Connection, method: str, params: Optional[Dict[str, Any]],
         options: Options = PLAIN, *, raw: bool = False, manual: bool = False, until: Optional[str] = None,
     ) -> None:
         self.state = SEND

@@ -14,13 +14,13 @@ from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
 from ..protocol.items import odd_priorities
 from ..revisions import Revision
-from .owner import PLAIN, Keep, Options, Reader
+from .options import PLAIN, Keep, Options, Reader
 from .request_flow import DONE, SEND, RequestFlow
 
 if TYPE_CHECKING:
     from ..peer.future import RequestFuture
     from ..peer.inflight import Incoming
-    from .owner import Owner
+    from .client import Client
 
 MANUAL = "manual"
 """The value of ``rounds`` of a caller who answers what the server asks by himself."""
@@ -34,7 +34,7 @@ ANNOTATED: Dict[str, str] = {
 class Requests:
     """Sends the requests of one client. Thread-safe: it keeps nothing but what is known of connections."""
 
-    def __init__(self, owner: "Owner") -> None:
+    def __init__(self, owner: "Client") -> None:
         self._owner = owner
         self._future_class: Any = None
 

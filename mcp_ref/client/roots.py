@@ -32,7 +32,7 @@ from ..revisions import Revision
 from ..threads import start_thread
 
 if TYPE_CHECKING:
-    from .owner import Owner
+    from .client import Client
 
 Place = Union[str, "os.PathLike[str]", Root]
 """A path, which is made absolute; a ``file://`` URI; or a `Root`, which has a name, too."""
@@ -66,7 +66,7 @@ class Roots:
         self._number = 0
         self._announces = list_changed
         self._watch = watch
-        self._clients: List["Owner"] = []
+        self._clients: List["Client"] = []
         self._stop: Optional[threading.Event] = None
         self.set(roots)
 
@@ -138,7 +138,7 @@ class Roots:
         """Return the capability that is declared [.. client/roots §Capabilities] MUST."""
         return RootsCapability(list_changed=True if self._announces else None)
 
-    def route(self, client: "Owner", revision: Revision) -> Route:
+    def route(self, client: "Client", revision: Revision) -> Route:
         """Return how `roots/list` is answered; by -32603 if the list cannot be told
         [..2025-11-25 client/roots §Error Handling] SHOULD."""
         read = params_reader(ListRootsRequestParams, revision)
@@ -153,7 +153,7 @@ class Roots:
 
     # Announcing
 
-    def attach(self, client: "Owner") -> None:
+    def attach(self, client: "Client") -> None:
         """Tell the server of this client of changes from now on, at once if it knows an old list.
 
         Its connection is operating.
@@ -168,7 +168,7 @@ class Roots:
         if old:
             self._tell(client)
 
-    def detach(self, client: "Owner") -> None:
+    def detach(self, client: "Client") -> None:
         """Tell the server of this client nothing more: its connection has ended. The last one ends the watching."""
         with self._lock:
             if client in self._clients:
@@ -195,7 +195,7 @@ class Roots:
         for client in clients:
             self._tell(client)
 
-    def _tell(self, client: "Owner") -> None:
+    def _tell(self, client: "Client") -> None:
         connection = client.connection
         session = connection.session
         if self._announces and session.phase == lifecycle.OPERATING and session.lookup(ROOTS_CHANGED) is not None:

@@ -61,7 +61,7 @@ from ..records import Record, dataclass
 from ..revisions import Revision
 
 if TYPE_CHECKING:
-    from .owner import Owner
+    from .client import Client
 
 Callback = Callable[[CreateMessageRequestParams, Context], Any]
 """A function that returns a str, a content block or a list of these, a `SamplingMessage` or a `CreateMessageResult`."""
@@ -113,7 +113,7 @@ class Sampling:
         """Return the one of ``models`` that suits this request; None if there are none."""
         return choose_model(params.model_preferences, self.models)
 
-    def route(self, client: "Owner", revision: Revision) -> Route:
+    def route(self, client: "Client", revision: Revision) -> Route:
         """Return how `sampling/createMessage` is answered."""
         read = params_reader(CreateMessageRequestParams, revision)
 

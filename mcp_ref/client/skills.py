@@ -40,7 +40,7 @@ from ..protocol import skills as rules
 
 if TYPE_CHECKING:
     from ..messages.resources import Resource
-    from .owner import Owner
+    from .client import Client
 
 
 class UnverifiedSkill(PeerProtocolError):
@@ -62,7 +62,7 @@ class ServedSkills(Extension):
 class LoadedSkill:
     """A skill that is acted on: its entry, its ``SKILL.md``, and its other files, as they are asked for."""
 
-    def __init__(self, client: "Owner", entry: Skill) -> None:
+    def __init__(self, client: "Client", entry: Skill) -> None:
         wrong = rules.entry_fault(entry)
         if wrong is not None:
             raise UnverifiedSkill(entry.uri, wrong)
@@ -145,13 +145,13 @@ class LoadedSkill:
         return text
 
 
-def list_skills(client: "Owner") -> List[Skill]:
+def list_skills(client: "Client") -> List[Skill]:
     """Return the skills that a server lists; see `Client.skills`."""
     prepare(client)
     return [skill for page in _pages(ListSkillsResult, client, LIST_SKILLS, {}) for skill in page.skills]
 
 
-def get_skill(client: "Owner", uri: str) -> Skill:
+def get_skill(client: "Client", uri: str) -> Skill:
     """Return the entry of one skill, listed or not; see `Client.skill`
     [2026-07-28 extensions/skills/skills §Listing Skills > Response] MUST, MUST NOT."""
     prepare(client)
@@ -165,12 +165,12 @@ def get_skill(client: "Owner", uri: str) -> Skill:
     return skill
 
 
-def load_skill(client: "Owner", skill: Union[str, Skill]) -> LoadedSkill:
+def load_skill(client: "Client", skill: Union[str, Skill]) -> LoadedSkill:
     """Return a skill that is ready to be acted on; see `Client.load_skill`."""
     return LoadedSkill(client, get_skill(client, skill) if isinstance(skill, str) else skill)
 
 
-def read_directory(client: "Owner", uri: str) -> "List[Resource]":
+def read_directory(client: "Client", uri: str) -> "List[Resource]":
     """Return the files and folders in a folder of a server; see `Client.read_directory`
     [2026-07-28 extensions/skills/skills §Capability Negotiation] MUST NOT."""
     prepare(client)
@@ -180,7 +180,7 @@ def read_directory(client: "Owner", uri: str) -> "List[Resource]":
     return [resource for page in pages for resource in page.resources]
 
 
-def prepare(client: "Owner") -> None:
+def prepare(client: "Client") -> None:
     """Give a client the extension, when it is first needed. Raises `CapabilityMissing` if the server has no skills."""
     if SKILLS not in client.server_extensions or not client.revision.stateless:
         raise CapabilityMissing("the server has not declared the extension %s" % SKILLS, SKILLS)
@@ -189,7 +189,7 @@ def prepare(client: "Owner") -> None:
         client.connection.session.extensions = client.extensions
 
 
-def _pages(cls: Any, client: "Owner", method: str, params: Dict[str, Any]) -> Iterator[Any]:
+def _pages(cls: Any, client: "Client", method: str, params: Dict[str, Any]) -> Iterator[Any]:
     """Yield the pages of a list. Raises `PeerProtocolError` behind ``max_pages``, and for a page that is none."""
     cursor: Optional[str] = None
     for _ in range(client.limits.max_pages):
@@ -202,7 +202,7 @@ def _pages(cls: Any, client: "Owner", method: str, params: Dict[str, Any]) -> It
     raise PeerProtocolError("%s has more than %d pages (max_pages)" % (method, client.limits.max_pages))
 
 
-def _decoded(cls: Any, result: Dict[str, Any], client: "Owner", method: str) -> Any:
+def _decoded(cls: Any, result: Dict[str, Any], client: "Client", method: str) -> Any:
     try:
         return decode(cls, result, client.revision, "result", client.connection.forgive)
     except ValueError as error:

@@ -50,10 +50,10 @@ from ..protocol.envelope import SUBSCRIPTION
 from ..threads import available, start_thread
 from ..transports.base import why_ended
 from .cache import LISTS
-from .owner import UpdateCallback
+from .options import UpdateCallback
 
 if TYPE_CHECKING:
-    from .owner import Owner
+    from .client import Client
 
 FEATURES: Dict[str, str] = {kind: kind + "ListChanged" for kind in ("tools", "prompts", "resources")}
 """The lists that a client may listen to -> the member of the filter."""
@@ -191,7 +191,7 @@ class Subscription:
 class HandshakeSubscription(Subscription):
     """A `Subscription` in a handshake session: lists are told of unasked, and each resource is subscribed to."""
 
-    def __init__(self, owner: "Owner", wanted: ChangeFilter, callback: Optional[UpdateCallback]) -> None:
+    def __init__(self, owner: "Client", wanted: ChangeFilter, callback: Optional[UpdateCallback]) -> None:
         self.wanted = wanted
         self.callback = callback
         self._owner = owner
@@ -287,7 +287,7 @@ class Listening:
     Thread-safe; no lock is held while user code runs.
     """
 
-    def __init__(self, owner: "Owner") -> None:
+    def __init__(self, owner: "Client") -> None:
         self._owner = owner
         self._lock = threading.Lock()
         """A lock that guards what follows but for `_closed`; held for moments only."""

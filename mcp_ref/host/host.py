@@ -29,7 +29,7 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple, Union, overload
 
-from ..client.owner import Options
+from ..client.options import Options
 from ..errors import McpError, PeerError
 from ..jsontext import JsonError, is_deep
 from ..limits import DEFAULT

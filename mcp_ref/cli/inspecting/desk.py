@@ -250,7 +250,7 @@ class Desk:
     def _request(self, given: Dict[str, Any]) -> Dict[str, Any]:
         """Send a request or, with ``notify``, a notification. ``params`` is JSON text, or absent. Returns the number of
         the call."""
-        from ...client.owner import Options
+        from ...client.options import Options
         from ...jsontext import loads
 
         client, method = self._client(given), given.get("method")

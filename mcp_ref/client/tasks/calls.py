@@ -7,7 +7,7 @@ from ...methods import CALL_TOOL, LIST_TASKS
 from ...options import REQUEST_TIMEOUT, spelt
 from ...protocol.capabilities import has
 from ..cache import by_name
-from ..owner import Options
+from ..options import Options
 
 if TYPE_CHECKING:
     from ...messages.tasks import ListTasksResult

@@ -20,13 +20,13 @@ from ...methods import CALL_TOOL, GET_TASK, TASK_RESULT
 from ...peer.extension import Waiting
 from ...peer.request_table import Pending, Progress
 from ...protocol.tasks import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED
-from ..owner import Options
+from ..options import Options
 from .task import ToolTask
 
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
     from ...peer.request_table import ProgressCallback
-    from ..owner import TaskOwner
+    from ..client import Client
 
 IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
 
@@ -35,7 +35,7 @@ class HandshakeTask(ToolTask):
     """A `ToolTask` of 2025-11-25; ``request`` is the call that has begun it, if this process has made it."""
 
     def __init__(
-        self, client: "TaskOwner", id: Optional[str], tool: Optional[str], manual: bool = False,
+        self, client: "Client", id: Optional[str], tool: Optional[str], manual: bool = False,
         progress: "Optional[ProgressCallback]" = None, request: Optional[Pending] = None,
     ) -> None:
         super().__init__(client, id, tool, manual, progress)
@@ -49,7 +49,7 @@ class HandshakeTask(ToolTask):
 
     @classmethod
     def created(
-        cls, client: "TaskOwner", result: Dict[str, Any], tool: Optional[str],
+        cls, client: "Client", result: Dict[str, Any], tool: Optional[str],
         progress: "Optional[ProgressCallback]" = None, request: Optional[Pending] = None,
     ) -> "HandshakeTask":
         """Return the task that the first answer to a call announces. Raises `PeerProtocolError` for another answer."""
@@ -160,7 +160,7 @@ class HandshakeTask(ToolTask):
             self._asked = None
 
 
-def start(client: "TaskOwner", params: Dict[str, Any], ttl: Optional[float], options: Options) -> HandshakeTask:
+def start(client: "Client", params: Dict[str, Any], ttl: Optional[float], options: Options) -> HandshakeTask:
     """Call a tool as a task. ``ttl``: the seconds for which the server should keep it. Raises as a call does."""
     params = dict(params, task={} if ttl is None else {"ttl": round(ttl * 1000)})
     if options.meta is not None:

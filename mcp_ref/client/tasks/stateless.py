@@ -32,7 +32,7 @@ from .task import Self, ToolTask
 
 if TYPE_CHECKING:
     from ...peer.request_table import ProgressCallback
-    from ..owner import TaskOwner
+    from ..client import Client
     from ..subscriptions import Subscription
     from .told import TaskStream
 
@@ -48,7 +48,7 @@ class StatelessTask(ToolTask):
     """A `ToolTask` of 2026-07-28."""
 
     def __init__(
-        self, client: "TaskOwner", id: Optional[str], tool: Optional[str], manual: bool = False,
+        self, client: "Client", id: Optional[str], tool: Optional[str], manual: bool = False,
         progress: "Optional[ProgressCallback]" = None,
     ) -> None:
         super().__init__(client, id, tool, manual, progress)
@@ -64,7 +64,7 @@ class StatelessTask(ToolTask):
 
     @classmethod
     def created(
-        cls: Type[Self], client: "TaskOwner", result: Dict[str, Any], tool: Optional[str], manual: bool = False,
+        cls: Type[Self], client: "Client", result: Dict[str, Any], tool: Optional[str], manual: bool = False,
         progress: "Optional[ProgressCallback]" = None,
     ) -> Self:
         """Return the task that a result of type ``task`` announces. Raises `PeerProtocolError` if it has another form.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...messages.tools import CallToolResult
     from ...peer.dispatcher import Connection
     from ...peer.request_table import ProgressCallback
-    from ..owner import TaskOwner
+    from ..client import Client
     from ..subscriptions import Subscription
 
 Self = TypeVar("Self", bound="ToolTask")
@@ -56,7 +56,7 @@ class ToolTask:
     """
 
     def __init__(
-        self, client: "TaskOwner", id: Optional[str], tool: Optional[str], manual: bool = False,
+        self, client: "Client", id: Optional[str], tool: Optional[str], manual: bool = False,
         progress: "Optional[ProgressCallback]" = None,
     ) -> None:
         self.id = id
@@ -95,7 +95,7 @@ class ToolTask:
             _known(client)[id] = self
 
     @classmethod
-    def finished(cls: Type[Self], client: "TaskOwner", result: Dict[str, Any], tool: Optional[str]) -> Self:
+    def finished(cls: Type[Self], client: "Client", result: Dict[str, Any], tool: Optional[str]) -> Self:
         """Return the task that a call would have been whose answer has come at once."""
         made = cls(client, None, tool)
         made.status, made._outcome = COMPLETED, result
@@ -373,7 +373,7 @@ class ToolTask:
         get_logger(__name__).info("task %s of tool %s: %s", shown(self.id or ""), shown(self.tool or "unknown"), what)
 
 
-def _known(client: "TaskOwner") -> "MutableMapping[str, ToolTask]":
+def _known(client: "Client") -> "MutableMapping[str, ToolTask]":
     """Return the tasks of a client that somebody holds, by id."""
     if client._tasks is None:
         client._tasks = weakref.WeakValueDictionary()

@@ -15,7 +15,7 @@ from ...transports.base import EXCHANGES
 from ..subscriptions import ChangeFilter, SubscriptionStream
 
 if TYPE_CHECKING:
-    from ..owner import TaskOwner
+    from ..client import Client
 
 HTTP_STREAMS = 4
 """The streams of this kind that one client has at a time over HTTP, where each holds a connection and a thread."""
@@ -29,7 +29,7 @@ class TaskStream(SubscriptionStream):
     Nothing here raises; what goes wrong is counted, for the task is polled then.
     """
 
-    def __init__(self, client: "TaskOwner", subject: Tuple[str, str], untold: Callable[[], None]) -> None:
+    def __init__(self, client: "Client", subject: Tuple[str, str], untold: Callable[[], None]) -> None:
         def ended(stream: SubscriptionStream) -> None:
             if self.agreed.more and not self._is_closed:
                 untold()
