@@ -158,7 +158,10 @@ def parse(
     except JsonError as error:
         mended = data if forgive is None else null_for_nan(data)
         if mended != data:
-            frame = parse(mended, batching, limits, forgive)
+            try:
+                frame = parse(mended, batching, limits, forgive)
+            except Malformed:
+                frame = None
             if isinstance(frame, (Result, Error)):
                 forgive("number", "NaN or an infinity, read as null")  # type: ignore[misc]
                 return frame

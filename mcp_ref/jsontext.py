@@ -118,7 +118,8 @@ def null_for_nan(data: bytes) -> bytes:
     """Return a JSON text with null in place of NaN and the infinities, as JavaScript would have written it."""
     import re  # only for what `loads` has refused
 
-    return re.sub(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b',
+    # A string that does not end is matched up to the end of the data: else each quote in it begins another search.
+    return re.sub(rb'(?s)"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|-?\b(?:NaN|Infinity)\b',
                   lambda found: found.group() if found.group()[:1] == b'"' else b"null", data)
 
 

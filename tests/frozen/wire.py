@@ -50,10 +50,10 @@ OF_THIS_RUN: Sequence[Tuple[Pattern[str], str]] = tuple((re.compile(pattern), na
 
 
 def plain(text: str) -> str:
-    """The same text for each run; the end of a long one is told by its length."""
+    """The same text for each run; a long one is cut."""
     for pattern, name in OF_THIS_RUN:
         text = pattern.sub(name, text)
-    return text if len(text) <= LONGEST else "%s... (%d characters)" % (text[:LONGEST], len(text))
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
 def lines(events: Sequence[Any]) -> Iterator[str]:
