@@ -494,7 +494,7 @@ def test_a_second_look_is_told_as_a_step(place: Place, capsys: Any) -> None:
 
 def test_without_a_time_a_silent_server_is_not_waited_for_as_long_as_hosts_do(capsys: Any) -> None:
     code, out, _ = here(capsys, "doctor", "--help")
-    assert "(default: 5;" in " ".join(out.split())
+    assert "(default: 8;" in " ".join(out.split())
 
 
 def test_a_cause_is_the_end_of_the_text(place: Place, capsys: Any) -> None:

@@ -27,7 +27,7 @@ from .evidence import COMMAND, HTTP, SOCKET, Patient
 from .health import about, counts, last_words, warnings_of
 from .looks import again_without_probe
 
-_SECONDS = 5.0
+_SECONDS = 8.0
 _STDERR_LINES = 8
 """The last lines of a server's stderr that are shown."""
 
