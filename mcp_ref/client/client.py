@@ -116,13 +116,10 @@ class Client(Calls):
         elicitation: "GivenElicitation" = None,
         experimental: Optional[Dict[str, Settings]] = None,
         capabilities: Optional[ClientCapabilities] = None,
-        on_log: Optional[LogCallback] = None,
-        on_update: Optional[UpdateCallback] = None,
+        on_log: Optional[LogCallback] = None, on_update: Optional[UpdateCallback] = None,
         on_notification: Optional[NotificationCallback] = None,
         limits: Limits = DEFAULT,
-        executor: Optional[Executor] = None,
-        strict: bool = False,
-        check_results: bool = True,
+        executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
         cache: Optional[SharedAnswers] = None,
         extensions: "Optional[Sequence[Extension]]" = None, tasks: Optional[bool] = None,
         keepalive: Optional[float] = None, restart: bool = False, tolerate: Sequence[str] = (),
@@ -131,9 +128,7 @@ class Client(Calls):
         self.revisions = negotiation.spoken(era, revisions, DEFAULT_ERA)
         self.eras: MutableMapping[str, str] = {} if eras is None else eras
         self.offers = Offers({"roots": roots, "sampling": sampling, "elicitation": elicitation}, tasks is True)
-        self.on_log = on_log
-        self.on_update = on_update
-        self.on_notification = on_notification
+        self.on_log, self.on_update, self.on_notification = on_log, on_update, on_notification
         self.limits = limits
         self.executor = executor
         self.strict = strict

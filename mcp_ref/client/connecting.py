@@ -46,8 +46,7 @@ def connect(
     cafile: Optional[str] = None,
     trace: "Union[Trace, str, os.PathLike[str], None]" = None,
     limits: Limits = DEFAULT,
-    name: str = "mcp_ref",
-    version: str = __version__,
+    name: str = "mcp_ref", version: str = __version__,
     title: Optional[str] = None, description: Optional[str] = None, website_url: Optional[str] = None,
     icons: Optional[List[Icon]] = None, revisions: Optional[Sequence[Union[str, Revision]]] = None,
     era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None,
@@ -57,8 +56,8 @@ def connect(
     on_notification: Optional[NotificationCallback] = None,
     executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
     cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
-    tasks: Optional[bool] = None, keepalive: Optional[float] = None, restart: bool = False,
-    tolerate: Sequence[str] = (),
+    tasks: Optional[bool] = None, keepalive: Optional[float] = None,
+    restart: bool = False, tolerate: Sequence[str] = (),
 ) -> Client:
     """Connect to a server, shake hands, and return the client; use it in a ``with`` statement.
 

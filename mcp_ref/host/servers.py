@@ -86,7 +86,7 @@ class Servers:
         experimental: Optional[Dict[str, Settings]] = None, capabilities: Optional[ClientCapabilities] = None,
         executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
         cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
-        tasks: Optional[bool] = None, keepalive: Optional[float] = None,
+        tasks: Optional[bool] = None, keepalive: Optional[float] = None, tolerate: Sequence[str] = (),
     ) -> None:
         self.limits = limits
         self.audit = audit if audit is None or isinstance(audit, Audit) else Audit(audit)
@@ -100,7 +100,7 @@ class Servers:
             name=name, version=version, title=title, description=description, website_url=website_url, icons=icons,
             revisions=revisions, era=era, eras=eras, experimental=experimental, capabilities=capabilities,
             executor=executor, strict=strict, check_results=check_results, cache=cache, extensions=extensions,
-            tasks=tasks, keepalive=keepalive,
+            tasks=tasks, keepalive=keepalive, tolerate=tolerate,
         )
         Client(limits=limits, **self._options)  # a wrong option shows here, not when the first server is connected
         self._rule = name_rule
@@ -158,7 +158,7 @@ class Servers:
         experimental: Optional[Dict[str, Settings]] = None, capabilities: Optional[ClientCapabilities] = None,
         executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
         cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
-        tasks: Optional[bool] = None, keepalive: Optional[float] = None,
+        tasks: Optional[bool] = None, keepalive: Optional[float] = None, tolerate: Sequence[str] = (),
         ask_input: Optional[AskInput] = None,
     ) -> "Self":
         """Return a host that is connected to the servers of a configuration (see `mcp_ref.host.dialects`); options as
@@ -205,7 +205,7 @@ class Servers:
         experimental: Optional[Dict[str, Settings]] = HOST, capabilities: Optional[ClientCapabilities] = HOST,
         executor: Optional[Executor] = HOST, strict: bool = HOST, check_results: bool = HOST,
         cache: Optional[SharedAnswers] = HOST, extensions: "Optional[Sequence[Extension]]" = HOST,
-        tasks: Optional[bool] = HOST, keepalive: Optional[float] = HOST,
+        tasks: Optional[bool] = HOST, keepalive: Optional[float] = HOST, tolerate: Sequence[str] = HOST,
         **unknown: NoReturn,
     ) -> Client:
         """Connect a server under this name and return its client, which is also ``clients[name]``.
@@ -229,7 +229,7 @@ class Servers:
             version=version, title=title, description=description, website_url=website_url, icons=icons,
             revisions=revisions, era=era, eras=eras, experimental=experimental, capabilities=capabilities,
             executor=executor, strict=strict, check_results=check_results, cache=cache, extensions=extensions,
-            tasks=tasks, keepalive=keepalive,
+            tasks=tasks, keepalive=keepalive, tolerate=tolerate,
         )
         options = {option: value for option, value in given.items() if value is not HOST}
         stderr = self._stderr if stderr is None else stderr

@@ -136,7 +136,7 @@ PROGRAMS = (
            SHORT),
     Broken("wrong-id", program("serve(answer=lambda asked: send({'id': 99, 'result': result_of(asked)}))"), "wrong-id",
            ["99"], SHORT),
-    Broken("id-as-text", program("serve(answer=lambda asked: send({'id': str(asked['id']), 'result': {}}))"),
+    Broken("id-as-text", program("serve(answer=lambda asked: send({'id': 'x%s' % asked['id'], 'result': {}}))"),
            "wrong-id", [], SHORT),
     Broken("invalid-json", program("serve(answer=lambda asked: print(\"{'jsonrpc': '2.0', 'id': 1}\", flush=True))"),
            "invalid-json", ["{'jsonrpc'"], SHORT),

@@ -128,7 +128,7 @@ WEB = [
     ("nothing", 200, JSON, b"", PeerProtocolError, r"with 200, which holds no response to it: \(empty\)"),
     ("half", 200, JSON, RESULT[:-3], PeerProtocolError, r'with 200, .* \(Parse error.*\): \{"jsonrpc"'),
     ("another id", 200, JSON, RESULT.replace(b"ID", b"77"), PeerProtocolError, r'\(its id is 77, not \d\): \{"jso'),
-    ("a text for an id", 200, JSON, RESULT.replace(b"ID", b'"ID"'), PeerProtocolError, r"\(its id is '\d', not \d\)"),
+    ("a text for an id", 200, JSON, RESULT.replace(b"ID", b'"0ID"'), PeerProtocolError, r"\(its id is '0\d', not \d\)"),
     ("a bare result", 200, JSON, b'{"content":[]}', PeerProtocolError, r'neither method.*: \{"content":\[\]\}'),
     ("a mark in front", 200, JSON, b"\xef\xbb\xbf" + RESULT, PeerProtocolError, r"byte order mark \(BOM\)"),
     ("an error without id", 200, JSON, UNREAD, PeerError, r"tools/call failed: boom \(-32700\)"),

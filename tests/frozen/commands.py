@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import io
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -63,7 +64,7 @@ def option(action: argparse.Action) -> str:
              "one of " + ", ".join(map(str, action.choices)) if action.choices else "",
              "required" if action.required and action.option_strings else ""]
     text = "hidden" if action.help == argparse.SUPPRESS else " ".join((action.help or "").split())
-    return "%s: %s" % (" ".join(filter(None, facts)), text)
+    return "%s: %s" % (" ".join(filter(None, facts)), text.replace(os.path.expanduser("~"), "~"))
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:

@@ -28,10 +28,10 @@ def checker() -> str:
 def findings(scene: str, sign: str) -> str:
     judge = Checker()
     judge.check(trace(scene, sign))
-    return ", ".join("%s@%s %s%s%s" % (
+    return ", ".join(sorted("%s@%s %s%s%s" % (
         each.rule.id, each.number or "[%s]" % each.exchange, each.party,
         "" if each.verdict == "violation" else " " + each.verdict,
-        " from " + each.cause.rule.id if each.cause else "") for each in judge.findings) or "nothing"
+        " from " + each.cause.rule.id if each.cause else "") for each in judge.findings)) or "nothing"
 
 
 def rules() -> str:

@@ -30,7 +30,7 @@ def make_lines(random: Random) -> Lines:
 
 
 def check_lines(case: Lines) -> None:
-    """However it is cut, a stream gives the lines that `split` gives, and refuses the long ones."""
+    """However it is cut, a stream gives the lines that `split` gives, without blank ones, and refuses the long ones."""
     data, cuts, limit = case
     splitter = LineSplitter(max(limit, 1))
     found: List[Any] = []
@@ -38,12 +38,13 @@ def check_lines(case: Lines) -> None:
         found += splitter.feed(data[start:end])
     *ended, rest = data.split(b"\n")
     ended = [line[:-1] if line.endswith(b"\r") else line for line in ended]
-    wanted = [None if len(line) > max(limit, 1) else line for line in ended if line]
+    wanted = [
+        None if len(line) > max(limit, 1) else line for line in ended if len(line) > max(limit, 1) or line.strip()]
     if [None if isinstance(item, Rejected) else item for item in found] != wanted:
         raise Broken("lines: %r instead of %r" % (found, wanted))
     if splitter.unfinished != len(rest) or splitter.rejected != wanted.count(None):
         raise Broken("counts: %d unfinished, %d rejected" % (splitter.unfinished, splitter.rejected))
-    messages = [line for line in ended if line]
+    messages = [line for line in ended if len(line) > max(limit, 1) or line.strip()]
     if b"".join(frame(messages)) != b"".join(line + b"\n" for line in messages):
         raise Broken("frame: other bytes than the lines")
 

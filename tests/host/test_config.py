@@ -190,9 +190,9 @@ A, B, C = {"command": "a"}, {"command": "b"}, {"url": "http://127.0.0.1:1/mcp"}
     ({"mcp": {"servers": A, "b": B}}, ["servers", "b"]),
     ({"mcpServers": {"a": A}, "servers": {"b": B, "a": dict(A)}}, ["a", "b"]),
     ({"mcpServers": {}, "servers": {"b": B}}, ["b"]),
-    ({"mcpServers": {"a": A}, "projects": {"/home/me/app": {"mcpServers": {"b": B}, "history": []}, "/x": None}},
+    ({"mcpServers": {"a": A}, "projects": {"/srv/me/app": {"mcpServers": {"b": B}, "history": []}, "/x": None}},
      ["a", "b"]),
-    ({"projects": {"/home/one": {"mcpServers": {"a": A}}, "/home/two": {"mcpServers": {"a": C, "b": B}}}},
+    ({"projects": {"/srv/one": {"mcpServers": {"a": A}}, "/srv/two": {"mcpServers": {"a": C, "b": B}}}},
      ["a", "two-a", "b"]),
 ], ids=str)
 def test_every_map_of_servers_is_read(config, named):
@@ -205,6 +205,6 @@ def test_a_name_that_two_maps_give_to_different_servers_is_told():
 
 
 def test_an_error_names_the_map_of_its_entry():
-    config = {"mcpServers": {"a": A}, "projects": {"/home/app": {"mcpServers": {"b": {"args": []}}}}}
-    with pytest.raises(ValueError, match=r"projects\[/home/app\]\.mcpServers\.b"):
+    config = {"mcpServers": {"a": A}, "projects": {"/srv/app": {"mcpServers": {"b": {"args": []}}}}}
+    with pytest.raises(ValueError, match=r"projects\[/srv/app\]\.mcpServers\.b"):
         read_config(config)

@@ -194,7 +194,7 @@ FAMILIES = (
     ("mcp_ref.client.connecting.transport_to", ("mcp_ref.client.connect",), ()),
     ("mcp_ref.host.Host", ("mcp_ref.host.Host.from_config",), ()),
     ("mcp_ref.client.Client", ("mcp_ref.host.Host",),
-     ("roots", "sampling", "elicitation", "on_log", "on_update", "on_notification")),
+     ("roots", "sampling", "elicitation", "on_log", "on_update", "on_notification", "restart")),
     ("mcp_ref.server.serving.http_listener.HttpListener",
      ("mcp_ref.server.Server.run_http", "mcp_ref.server.Server.listen",
       "mcp_ref.server.serving.http_listener.serve_http"),

@@ -304,7 +304,7 @@ def test_the_peer_is_told_that_a_request_is_given_up_before_anybody_wakes(end):
 
 @pytest.mark.parametrize("answers, counted", [
     ([{"id": 99, "result": {}}], {"unknown response": 1}),
-    ([{"id": "1", "result": {}}], {"unknown response": 1}),
+    ([{"id": "a", "result": {}}], {"unknown response": 1}),
     ([{"id": 0, "error": {"code": -1, "message": "?"}}], {"unknown response": 1}),
     ([{"id": "FIRST", "result": {}}, {"id": "FIRST", "result": {}}], {"late response": 1}),
     ([{"id": None, "error": {"code": -32700, "message": "Parse error"}}], {"error without id": 1}),

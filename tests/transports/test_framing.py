@@ -23,7 +23,7 @@ CASES = [  # bytes that arrive; messages that come out, a number for the size of
     (b"\n{}\n\n\n[]\n\n", [b"{}", b"[]"], 0),
     (b"{}\n[", [b"{}"], 1),
     (b"{}", [], 2),
-    (b" \n", [b" "], 0),
+    (b" \n \t\r\n{}\n", [b"{}"], 0),
     ("\u2028\u0085\n".encode(), ["\u2028\u0085".encode()], 0),
     (b"\xff\xfe\n", [b"\xff\xfe"], 0),
     (b"\x0b\x0c\x1c\n", [b"\x0b\x0c\x1c"], 0),

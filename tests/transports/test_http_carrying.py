@@ -295,7 +295,7 @@ def test_a_reply_in_two_parts_at_any_byte(server: ScriptedHttp, cut: bool) -> No
 
 @pytest.mark.parametrize("body", [
     b"[]", b"null", b'"x"', b"{", b"\xff", b'{"jsonrpc":"2.0","id":%d}', b'{"jsonrpc":"2.0","id":%d,"result":[]}',
-    b'{"jsonrpc":"2.0","id":7777,"result":{"content":[]}}', b'{"jsonrpc":"2.0","id":"%d","result":{"content":[]}}',
+    b'{"jsonrpc":"2.0","id":7777,"result":{"content":[]}}', b'{"jsonrpc":"2.0","id":"0%d","result":{"content":[]}}',
     b'{"jsonrpc":"2.0","id":%d,"meth\\u006fd":"ping"}', b'{"jsonrpc":"2.0","method":"notifications/x"}',
     b'{"jsonrpc":"1.0","id":%d,"result":{"content":[]}}', b'[{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}]', b"",
 ])

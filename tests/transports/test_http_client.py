@@ -470,12 +470,12 @@ def test_redirects_within_the_origin_are_followed_with_the_body(
 @pytest.mark.parametrize("status, location, words", [
     (307, "http://localhost:{port}/mcp", "another origin"), (307, "https://127.0.0.1:{port}/mcp", "another origin"),
     (308, "http://127.0.0.1:1/mcp", "another origin"), (301, "/other", "name that URL"),
-    (302, "/other", "name that URL"), (303, "/other", "name that URL"), (307, "/mcp", "name that URL"),
-    (307, "", "name that URL"),
+    (302, "/other", "name that URL"), (303, "/other", "name that URL"), (307, "/mcp", "redirects to itself"),
+    (307, "", "it has no Location"),
     (307, "/a?next={n}", "more than 5 times"), (307, "http://user:pw@127.0.0.1:{port}/", "user or password"),
     (307, "ftp://127.0.0.1/", "no URL of the form"),
     (307, "http://[::1", r"redirects to 'http://\[::1', which is no URL"),
-    (307, "//127.0.0.1:99999/", "is no URL"), (300, "/other", "name that URL"), (304, "", "name that URL"),
+    (307, "//127.0.0.1:99999/", "is no URL"), (300, "/other", "name that URL"), (304, "", "it has no Location"),
 ])
 def test_other_redirects_are_not_followed(
         server: ScriptedHttp, caplog: pytest.LogCaptureFixture, status: int, location: str, words: str) -> None:

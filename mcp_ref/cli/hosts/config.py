@@ -259,7 +259,7 @@ def _name_of_url(url: str) -> str:
 
 def _host_word(host: str) -> str:
     """Return a word of a host's name: the first that says more than that it is a server; of an address, all of it."""
-    if re.fullmatch(r"[0-9.]+|.*:.*", host):
+    if ":" in host or host.replace(".", "").isdigit():
         return host
     return next((word for word in host.split(".")[:-1] if word not in ("www", "mcp", "api")), host)
 

@@ -326,7 +326,7 @@ def test_the_tasks_of_one_server_are_unknown_to_another():
 
 @pytest.mark.parametrize("task, said", [
     (5, "params.task: expected object, got integer"), ("x", "params.task: expected object, got string"),
-    ({"ttl": "5"}, "params.task.ttl: expected integer, got string"),
+    ({"ttl": "soon"}, "params.task.ttl: expected integer, got string"),
 ])
 def test_a_task_that_is_none_is_refused_by_its_name(task, said):
     with Asking() as scene:

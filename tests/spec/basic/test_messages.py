@@ -168,9 +168,9 @@ def test_an_answer_with_another_id_answers_nothing(party, revision):
     """[2024-11-05 basic/messages §Responses] [2025-03-26..2025-11-25 basic/index §Responses] MUST"""
     with conversation(party, revision) as talk:
         pending, seen = our_request(talk)
-        for other in (str(seen["id"]), seen["id"] + 100, -seen["id"], "", "ping"):
+        for other in ("0%d" % seen["id"], seen["id"] + 100, -seen["id"], "", "ping"):
             talk.peer.respond(other, {"wrong": True})
-        for other in (float(seen["id"]), True, None, [seen["id"]]):
+        for other in (seen["id"] + 0.5, True, None, [seen["id"]]):
             talk.peer.send({"jsonrpc": "2.0", "id": other, "result": {"wrong": True}})
         talk.lives()
         assert talk.count("unknown response") == 5 and talk.count("malformed message") == 4

@@ -323,7 +323,7 @@ def test_the_server_sends_no_content_that_the_revision_lacks(revision, content):
 # --- What is refused when it arrives ----------------------------------------------------------------------------------
 
 REFUSED = [
-    (None, "messages"), ({}, "messages"), ({"messages": [], "maxTokens": "1"}, "maxTokens"),
+    (None, "messages"), ({}, "messages"), ({"messages": [], "maxTokens": "x"}, "maxTokens"),
     (params(maxTokens=0), "params.maxTokens"), (params(maxTokens=1.5), "params.maxTokens"),
     (params(temperature=-1), "params.temperature"), (params(temperature="hot"), "params.temperature"),
     (params(modelPreferences={"speedPriority": "fast"}), "params.modelPreferences.speedPriority"),
