@@ -105,7 +105,7 @@ def test_anything_else_that_users_call(call, says):
 def test_a_word_that_is_like_none_gets_the_list_of_options_or_where_to_find_it():
     with pytest.raises(TypeError) as caught:
         Server("x").handle("GET", "/", {}, zzz=1)
-    assert str(caught.value) == "handle() has no option 'zzz' (options: body, headers, method, path)"
+    assert str(caught.value) == "handle() has no option 'zzz' (options: body, headers, method, path, peer)"
     with pytest.raises(TypeError) as caught:
         Limits(zzz=1)
     assert str(caught.value) == "Limits() has no option 'zzz' (help(Limits) lists the options)"

@@ -99,14 +99,16 @@ WANTED: List[Tuple[str, str, str]] = [  # steps ("end": the connection failed), 
     ("list", "result.nextCursor: expected string, got boolean", "cursor-type.false"),
     ("end", "answered initialize with 200", "type.text type.missing type.html type-case.suffix body.page"),
     ("list", "Parse error: not valid UTF-8 at byte 85", "type-case.latin-1"),
-    ("end", "holds no response to it", "type-wrong.sse-as-json sse-batch.answers sse-batch.json body-json.bom"),
+    ("end", "holds no response to it", "type-wrong.sse-as-json sse-batch.answers sse-batch.json"),
+    ("end", "it begins with a byte order mark (BOM)", "body-json.bom"),
     ("end", "ended before the answer", "type-wrong.json-as-sse sse-end.no-blank sse-end.no-newline sse-events.named"),
     ("echo", "the answer was cut off: the connection ended too early", "chunked.cut length.long"),
     ("echo", "holds no response to it", "length.short body.empty body-json.gateway id-http.wrong"),
     ("echo", "no answer came: Remote end closed connection without response", "connection.reset"),
     ("echo", "answered tools/call with 202", "answer-elsewhere.get body.accepted"),
     ("end", "the session id is not visible ASCII", "session-id.odd"),
-    ("echo", "ended before the answer, and it had no event id to resume it by", "sse-cut.empty sse-cut.half"),
+    ("echo", "ended before the answer, and it had no event id to resume it by", "sse-cut.empty"),
+    ("echo", "ended before the answer, and began with no event", "sse-cut.half"),
     ("end", "301 redirects to /mcp/: name that URL instead", "redirect.301"),
     ("end", "redirects to itself", "redirect-odd.itself"),
     ("end", "302 redirects to /login: name that URL instead", "redirect-odd.login"),
@@ -128,6 +130,8 @@ WANTED: List[Tuple[str, str, str]] = [  # steps ("end": the connection failed), 
 SILENT = ("in time", "Parse error: not JSON", "Parse error: nesting", "Parse error: duplicate", "disk is full",
           "last line on stdout", "no batches", "got null", "Uvicorn")
 """Words of errors that may come at the end of a timeout."""
+RACE = "connection.closed"
+"""The row in which the next request may be on its way when the connection ends: then its answer is lost."""
 MECHANISMS = sorted({name.partition(".")[0] for name in ROWS})
 
 
@@ -163,7 +167,7 @@ def fits(name: str, steps: Dict[str, str], want: Dict[str, str]) -> List[str]:
 @pytest.mark.sends_illegal("*", why="the odd servers are children of the test")
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_an_odd_server_is_used_as_far_as_can_be_and_the_rest_is_explained(mechanism):
-    names = [name for name in ROWS if name.partition(".")[0] == mechanism]
+    names = [name for name in ROWS if name.partition(".")[0] == mechanism and name != RACE]
     found: Dict[str, Dict[str, str]] = {}
     want = wanted()
     waits = {name: any(words in text for text in want[name].values() for words in SILENT) for name in names}

@@ -247,7 +247,7 @@ def test_answers_that_nobody_waits_for_are_not_stored_but_counted(tmp_path):
         id = asking.next()["id"]
         file = tmp_path / "sessions.db-wal"
         before = file.stat().st_size
-        bogus = [1, id + 1, id - 1, id + resumption.BLOCK, 1 << 63, 1 << 70, 0, -id, str(id), "x"]
+        bogus = [1, id + 1, id - 1, id + resumption.BLOCK, 1 << 63, 1 << 70, 0, -id, "0%d" % id, "x"]
         for number in bogus:
             assert site[1].respond(number, {"padding": "x" * 50000}).status == 202
             assert site[1].post({"jsonrpc": "2.0", "id": number, "error": {"code": 1, "message": "no"}}).status == 202

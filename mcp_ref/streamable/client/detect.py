@@ -4,14 +4,15 @@ A client that speaks both eras sends a request of the stateless era first; the a
 with its ``status``, tells it whether to go on or to begin again with `initialize` on the same `HttpAuto`
 [2026-07-28 basic/transports/streamable-http §Backward Compatibility]; `mcp_ref.protocol.negotiation` has the signs.
 
-`initialize` is tried on Streamable HTTP. If the server refuses the `POST` with one of the statuses that the
-revision names (any 4xx until 2025-06-18; 400, 404 or 405 in 2025-11-25), the event stream of HTTP+SSE is asked for,
-and if that begins with an `endpoint` it is HTTP+SSE; otherwise the first refusal stands
+`initialize` is tried on Streamable HTTP. If the server rejects the `POST`, the event stream of HTTP+SSE is requested,
+and if that begins with an `endpoint` the server speaks HTTP+SSE; otherwise the first error stands
 [2025-03-26..2025-11-25 basic/transports §Backwards Compatibility]. It stands, too, if it is an error of the stateless
 era: that server has no older transport at this URL
 [2026-07-28 basic/transports/streamable-http §HTTP+SSE Transport (2024-11-05)].
 
-Reading: 401 and 403 ask for authorization or deny it, whatever the transport, and are left as they are.
+Reading: the pages name the statuses of servers that they know of (any 4xx until 2025-06-18; 400, 404 or 405 since).
+Others answer 406, 415, 422 or 5xx to a `POST` at the URL of their stream, and a `GET` does no harm, so every error
+status leads to it but 401 and 403, which ask for authorization or deny it, whatever the transport.
 """
 
 import threading
@@ -24,7 +25,7 @@ from ...limits import DEFAULT, Limits
 from ...methods import INITIALIZE
 from ...options import spelt
 from ...protocol.negotiation import modern
-from ...revisions import LATEST_HANDSHAKE, Revision, find
+from ...revisions import Revision
 from ...transports.base import Failed, Received, Transport
 from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
 from ...transports.forwarding import Forwarding
@@ -71,7 +72,7 @@ class HttpAuto(Forwarding, ExchangeTransport):
             # Only the reader comes here, so the first transport is left by one thread. Senders may use it meanwhile:
             # what they sent by it is answered by `_left_behind`.
             initialize, self._initialize = self._initialize, None  # it is tried once
-            if not self._may_be_older(initialize, refused) or not self._fall_back(initialize):
+            if not self._may_be_older(refused) or not self._fall_back(initialize):
                 return items
             items = [item for item in items or () if item is not refused] + self._left_behind(initialize)
             if items:
@@ -87,13 +88,12 @@ class HttpAuto(Forwarding, ExchangeTransport):
         return (isinstance(item, Failed) and not isinstance(item, Unanswered) and self._first.refusal is not None
                 and self._initialize is not None and self._initialize.id == item.id)
 
-    def _may_be_older(self, initialize: Outgoing, refused: Received) -> bool:
-        """Return True if `initialize` was refused as a server of HTTP+SSE might do it."""
+    def _may_be_older(self, refused: Received) -> bool:
+        """Return True if a server of HTTP+SSE might have rejected `initialize` like this."""
         status = self._first.refusal or 0
         if status in _AUTHORIZATION or (isinstance(refused, Failed) and modern(refused.error)):
             return False
-        named = (find(initialize.offered or "") or LATEST_HANDSHAKE).fallback_statuses
-        return 400 <= status < 500 if named == "4xx" else str(status) in named.split()
+        return status >= 400
 
     def _fall_back(self, initialize: Outgoing) -> bool:
         """Try HTTP+SSE. Returns True if the server speaks it; then the handshake has begun again."""
