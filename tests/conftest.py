@@ -420,7 +420,7 @@ def _judged() -> Iterator[None]:
     _forget_raised()
     if broken is not None:
         found, named = broken(), _named(item)
-        sys.modules["tests.support.judged"].count("/".join(item.nodeid.split("/")[:-1][:2]))
+        sys.modules["tests.support.judged"].count("/".join(item.nodeid.partition("::")[0].split("/")[:-1][:2]))
         if found or named:
             problems += sys.modules["tests.support.judged"].problems(found, named, FAILED not in item.stash)
     if FAILED not in item.stash and not item.get_closest_marker("leaves"):

@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 from typing import Any, Callable, Iterator, List, Pattern, Sequence, Tuple
+from urllib.parse import quote
 
 from mcp_ref import REVISIONS, __version__
 from tests.meta.facts import ROOT
@@ -37,7 +38,7 @@ OF_THIS_RUN: Sequence[Tuple[Pattern[str], str]] = tuple((re.compile(pattern), na
     (r"(127\.0\.0\.1|localhost)(:|%3A)\d+", r"\1\2PORT"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]*(?:Z|\+00:00)", "TIME"),
     (r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", "DATE"),
-    (re.escape(str(ROOT)), "ROOT"),
+    ("|".join(map(re.escape, (str(ROOT), quote(str(ROOT))))), "ROOT"),
     (re.escape(tempfile.gettempdir()) + r"/\w+", "FOLDER"),
     (re.escape(sys.executable), "PYTHON"),
     (r"BaseHTTP/[\d.]+ Python/[\d.]+", "SERVER"),

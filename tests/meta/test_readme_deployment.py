@@ -118,7 +118,8 @@ def test_the_lines_for_a_shell_do_what_the_page_says(tmp_path: pathlib.Path) -> 
     assert re.fullmatch(r"MCP_REF_STATE_KEYS=[\w-]{43}\n", found.read_text())
     assert found.stat().st_mode & 0o777 == 0o600
     (tmp_path / "server.py").write_text('from mcp_ref import Server\nserver = Server("demo")\n', encoding="utf-8")
-    words = shown("sh", "--grace").replace("python3", sys.executable).replace(":8000", ":0").split()
+    words = [sys.executable if word == "python3" else word
+             for word in shown("sh", "--grace").replace(":8000", ":0").split()]
     with subprocess.Popen(words, cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=str(ROOT)),
                           stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as serving:
         try:
