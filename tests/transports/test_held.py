@@ -425,7 +425,7 @@ def test_lines_without_an_end_are_bounded_together(sockets: Any) -> None:
     server, listener, dial = sockets
     socks = [dial() for _ in range(5)]
     for sock in socks:
-        sock.sendall(b"x" * (MB - 1000))
+        sock.sendall(b"{" + b"x" * (MB - 1001))
         until(lambda: server.held.counters.get("unfinished lines") or server.held.total > 0)
     until(lambda: server.held.counters.get("unfinished lines", 0) >= 1)
     assert server.held.total <= 3 * MB
