@@ -44,7 +44,7 @@ def examiner() -> str:
     wires, and what a server needs for it."""
     said: List[str] = []
     for party in (scenes.SERVER, scenes.CLIENT):
-        for row in scenes.load(party).values():
+        for _, row in sorted(scenes.load(party).items()):
             said.append(" | ".join([
                 party, row.name, " ".join(row.ids), "provokes " + " ".join(row.provokes) if row.provokes else "",
                 " ".join(REVISIONS[rank].name for rank in sorted(row.ranks)), " ".join(row.wires), row.needs]))
