@@ -63,10 +63,9 @@ def _inspect(options: Any) -> int:
     own = OwnRoutes([own_route(method, path, function, "here") for method, path, function in access.routes()],
                     DEFAULT, (), _SHARED)
     http = HttpServer(partial(_handle, own), "127.0.0.1", options.port, name="inspect")
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _told_to_end)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as ends:
+        for number in (getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)):
+            ends.callback(signal.signal, number, signal.signal(number, _told_to_end) or signal.SIG_DFL)
         for end in (trace.close, http.close, desk.close, feed.close):
             ends.callback(end)
         http.open()
