@@ -120,6 +120,7 @@ def written(answer: Tuple[int, List[Tuple[str, str]], str]) -> str:
     """A reply in one line: the date left out, and Content-Length, which the body shows."""
     status, fields, body = answer
     shown = ["%s: %s" % field for field in fields if field[0].lower() not in ("date", "content-length")]
+    body = body.replace(http.client.responses[status], "PHRASE")  # Python 3.13 has other ones
     return plain("%d {%s} %s" % (status, "; ".join(shown), body.replace("\r", "\\r").replace("\n", "\\n")))
 
 

@@ -43,7 +43,7 @@ OF_THIS_RUN: Sequence[Tuple[Pattern[str], str]] = tuple((re.compile(pattern), na
     (re.escape(sys.executable), "PYTHON"),
     (r"BaseHTTP/[\d.]+ Python/[\d.]+", "SERVER"),
     (r"(client_id(?:=|\", \"|\": \"))[\w-]+", r"\1ID"),
-    (r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}={0,2}(?:\.[\w-]{16,})*", "***"),
+    (r"(?<![\w-])(?=[\w-]*\d|(?:[\w-]*[a-z][A-Z]){3})(?=[\w-]*[A-Za-z])[\w-]{20,}={0,2}(?:\.[\w-]{16,})*", "***"),
     (r"\*\*\*[0-9a-f]{8}", "***"),
     (r"(\"version\": ?\")" + re.escape(__version__), r"\1VERSION"),
 ))
