@@ -453,8 +453,8 @@ def test_a_bundle_replaces_a_bundle_but_not_what_somebody_did_to_it(small, tmp_p
 
 def test_imports_that_are_not_in_it_are_listed(tmp_path, capsys):
     (tmp_path / "helper.py").write_text("")
-    (tmp_path / "p.py").write_text("import json, os.path, _thread, mcp_ref.version\nimport numpy.linalg\n"
-                                   "import helper\nfrom xml import sax\n")
+    (tmp_path / "p.py").write_text("import json, os.path, _thread, sys, builtins, mcp_ref.version\n"
+                                   "import numpy.linalg\nimport helper\nfrom xml import sax\n")
     code, out, err = here(capsys, "bundle", str(tmp_path / "p.py"), "-o", str(tmp_path / "one.py"), "--json")
     warnings = json.loads(out)["warnings"]
     assert code == 0 and err.splitlines() == ["mcp_ref: warning: " + each for each in warnings]

@@ -242,6 +242,8 @@ def _is_standard(name: str) -> bool:
     listed = getattr(sys, "stdlib_module_names", None)  # CPython 3.10
     if listed is not None:
         return name in listed
+    if name in sys.builtin_module_names:
+        return True  # `find_spec` knows no origin of sys and builtins before Python 3.10
     from importlib.util import find_spec
     from sysconfig import get_paths
 
