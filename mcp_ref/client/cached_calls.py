@@ -13,13 +13,12 @@ from ..methods import LIST_TOOLS
 from ..peer.dispatcher import Connection
 from ..protocol.caching import TTL_MS, hints, key
 from .cache import LISTS, MethodCache, ServerCache
-from .options import PLAIN, Options
+from .options import PLAIN, Options, Reader
 from .requests import Requests, known
 
 if TYPE_CHECKING:
     from ..protocol.caching import Key
     from .client import Client
-    from .options import Reader
     from .structured import ResultCheck
 
 _RESTART: Any = object()
@@ -79,7 +78,7 @@ class CachedCalls:
 
     def answer(
         self, method: str, params: Dict[str, Any], size: Union[int, Callable[[Dict[str, Any]], int]], refresh: bool,
-        options: Options, read: "Optional[Reader]" = None,
+        options: Options, read: Optional[Reader] = None,
     ) -> Any:
         """Return the answer to a request that has no pages. ``size``: what it counts, or a function of the result."""
         cache = self.cache.others[method]
@@ -164,7 +163,7 @@ class CachedCalls:
             if spent > limits.request_ceiling:
                 raise _endless(kind, "its pages took longer than request_ceiling (%g s)" % limits.request_ceiling)
 
-    def _page_reader(self, method: str) -> "Reader":
+    def _page_reader(self, method: str) -> Reader:
         connection = self._owner.connection
         read = self._requests.reader(method, connection)
         exchanges = connection.exchanges
