@@ -36,9 +36,8 @@ Start with::
 
 For programs that use another library today, ``examples/porting`` has pages with both side by side.
 
-Next page: ``import mcp_ref.contributing; help(mcp_ref.contributing)`` is the map for those who change the package: the
-folders with what may import what, the way of a call from function to function, what to touch to add something, what the
-tests of the tree guard, and the few words that are our own.
+``.github/CONTRIBUTING.md`` is the page for those who change the package: the way of a call, what to touch to add
+something, and the few words that are our own.
 """
 
 import sys
@@ -75,7 +74,7 @@ _HOMES = {
     "connect": ".client",
 }
 """Public name -> module. Resolved on first use (PEP 562), so that importing the package loads next to nothing."""
-_PAGES = ("auth", "bridge", "client", "contributing", "host", "messages", "server", "threads")
+_PAGES = ("auth", "bridge", "client", "host", "messages", "server", "threads")
 """Modules whose help the documentation names: ``help(mcp_ref.auth)`` needs no other import than that of the package."""
 
 

@@ -438,7 +438,7 @@ def test_a_copy_of_a_part_shows_its_help_and_lists_what_it_has(tmp_path, capsys)
                    " --only stdio-server,auth\n")
 
 
-@pytest.mark.parametrize("name", ["auth", "client", "contributing", "host", "messages", "server", "threads"])
+@pytest.mark.parametrize("name", ["auth", "client", "host", "messages", "server", "threads"])
 def test_the_pages_that_the_documentation_names_need_no_import_of_their_own(name):
     out = fresh(ROOT, "import mcp_ref\nprint(mcp_ref.%s.__name__)" % name)
     assert out == "mcp_ref.%s\n" % name

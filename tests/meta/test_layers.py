@@ -36,7 +36,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("host", "bridge", "inspector", "crosscheck", "testing", "examiner"),
     ("playback",),
     ("cli",),
-    ("__main__", "contributing"),
+    ("__main__",),
 )
 BESIDE: Set[Tuple[str, str]] = {("codec", "forgiving")}  # (importer, imported) of one level
 # The judge is independent of what it judges.

@@ -1,43 +1,30 @@
-"""Record four journeys through the package as lists of hops, and keep the lists in `mcp_ref.contributing` true.
+"""Record four journeys through the package: the functions that run on the way of one call, in order.
 
-    python3 tests/tools/journeys.py              # print the lists, as this checkout has them
-    python3 tests/tools/journeys.py --write      # write them into the docstring of mcp_ref/contributing.py
+    python3 tests/tools/journeys.py                  # print all four, as this checkout has them
+    python3 tests/tools/journeys.py "stdio server"   # print one
 
-A *hop* is a function of the package in which a thread enters a module for the first time on the way of one warm call.
-The modules that every journey passes all the time (`INSIDES`) are left out. Each call is recorded several times, and a
-list is that of most of them: a thread that happens to be late changes the record of one call, not of most.
+``.github/CONTRIBUTING.md`` names eight functions of each journey, and a test compares.
 """
 import argparse
 import ast
-import collections
 import functools
 import json
 import os
 import pathlib
-import re
 import socket
 import subprocess
 import sys
-import textwrap
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 PACKAGE = ROOT / "mcp_ref"
-PAGE = PACKAGE / "contributing.py"
-PLACE = re.compile(r"(?<=\.\. journeys: written by tests/tools/journeys\.py --write\n\n).*?(?=\.\. end of journeys)",
-                   re.DOTALL)
-WIDTH = 120
-CALLS = 9
-"""Recorded calls of each journey; the list is that of most of them."""
+CALLS = 3
+"""Recorded calls of each journey. The first is cold and does not count; a late thread disturbs one of the others."""
 PAUSE = 0.03
-"""Seconds without a hop that end a recording."""
-INSIDES = ("codec", "readers", "model", "records", "revisions", "limits", "errors", "jsontext", "deadline",
-           "urls", "options", "methods", "messages.", "jsonschema", "diagnostics.",
-           "transports.held", "http11.message", "server.registry.listing", "uritemplate")
-SERVERS = ("server.", "streamable.server.", "auth.server.", "http11.server.")
+"""Seconds without a call that end a recording."""
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "journeys", "version": "1"}}
 SERVER = """
 import sys
@@ -50,14 +37,6 @@ def add(a: int, b: int) -> int:
     return a + b
 server.run_http("127.0.0.1", 0, ready=lambda url: print(url, flush=True))
 """
-
-
-class Hop(NamedTuple):
-    """A thread's first function in a module: ``thread`` is its role, ``module`` and ``function`` as in Python."""
-
-    thread: str
-    module: str
-    function: str
 
 
 class Recorder:
@@ -81,13 +60,13 @@ class Recorder:
         if event == "call" and code.co_filename.startswith(self._base) and code.co_name[0] != "<":
             self.seen.append((threading.current_thread().name, code.co_filename, code.co_firstlineno))
 
-    def call(self, function: Callable[[], Any]) -> List[Hop]:
-        """Call the function, wait until no thread does anything any more, and return the hops."""
+    def call(self, function: Callable[[], Any]) -> List[str]:
+        """Call the function, wait until no thread does anything any more, and return what was passed."""
         self._wait()
         start = len(self.seen)
         function()
         self._wait()
-        return hops_of(self.seen[start:])
+        return functions_of(self.seen[start:])
 
     def _wait(self) -> None:
         """Wait for a pause in which nothing is recorded; that is the end of a journey, for nobody announces it."""
@@ -97,17 +76,15 @@ class Recorder:
             time.sleep(PAUSE)
 
 
-def hops_of(seen: List[Tuple[str, str, int]]) -> List[Hop]:
-    """Return the first hop of each thread into each module, thread by thread."""
-    found: Dict[str, Dict[str, Hop]] = collections.OrderedDict()
-    for name, file, line in seen:
-        thread = name.split(":")[1] if name.startswith("mcp-ref:") else "caller" if name == "MainThread" else ""
-        module = ".".join(pathlib.Path(file).relative_to(PACKAGE).with_suffix("").parts).replace(".__init__", "")
-        if thread and not module.startswith(INSIDES):
-            hops, hop = found.setdefault(thread, collections.OrderedDict()), names_in(file).get(line, "?")
-            if module not in hops or hops[module].function.endswith("__init__"):  # what is made is not what is done
-                hops[module] = Hop(thread, module, hop)
-    return [hop for hops in found.values() for hop in hops.values()]
+def functions_of(seen: List[Tuple[str, str, int]]) -> List[str]:
+    """Return the functions as ``module.function``, each where a thread of the package or the main one enters it first.
+    """
+    found: Dict[str, None] = {}
+    for thread, file, line in seen:
+        if thread.startswith("mcp-ref:") or thread == "MainThread":
+            module = ".".join(pathlib.Path(file).relative_to(PACKAGE).with_suffix("").parts).replace(".__init__", "")
+            found["%s.%s" % (module, names_in(file).get(line, "?"))] = None
+    return list(found)
 
 
 @functools.lru_cache(maxsize=None)
@@ -131,7 +108,7 @@ def names_in(file: str) -> Dict[int, str]:
 # The four journeys
 
 
-def stdio_server() -> Iterator[List[Hop]]:
+def stdio_server() -> Iterator[List[str]]:
     """A stdio server in a handshake session: a message comes down the pipe, its answer goes up."""
     from mcp_ref import Server
     from mcp_ref.transports.lines.stdio import StdioServer
@@ -154,7 +131,7 @@ def stdio_server() -> Iterator[List[Hop]]:
         connection.close()
 
 
-def http_server() -> Iterator[List[Hop]]:
+def http_server() -> Iterator[List[str]]:
     """An HTTP server in a handshake session: a POST comes, and its reply goes, on one kept connection."""
     from mcp_ref import Server
 
@@ -173,7 +150,7 @@ def http_server() -> Iterator[List[Hop]]:
                     post, connection, port, message("tools/call", arguments(number), number), fields))
 
 
-def http_client() -> Iterator[List[Hop]]:
+def http_client() -> Iterator[List[str]]:
     """An HTTP client in a handshake session: `Client.call_tool`."""
     from mcp_ref import connect
 
@@ -188,22 +165,21 @@ def http_client() -> Iterator[List[Hop]]:
             child.terminate()
 
 
-def unauthorized() -> Iterator[List[Hop]]:
-    """A client without a token: `connect` is refused with 401, gets a token, and is let in. Modules of OAuth alone."""
+def unauthorized() -> Iterator[List[str]]:
+    """A client without a token: `connect` is answered with 401, gets a token, and opens the session."""
     from tests.support.authorized import Authorized
 
     for _ in range(CALLS):
         with Authorized("2025-11-25") as scene, Recorder() as recorder:
             opened: List[Any] = []
-            hops = recorder.call(lambda: opened.append(scene.connect()))
+            passed = recorder.call(lambda: opened.append(scene.connect()))
             opened[0].close()
-            yield [hop for hop in hops if hop.module.startswith(("auth.", "streamable.client."))
-                   and not hop.module.startswith("auth.server.")]
+            yield passed
 
 
-JOURNEYS: Dict[str, Callable[[], Iterator[List[Hop]]]] = {
+JOURNEYS: Dict[str, Callable[[], Iterator[List[str]]]] = {
     "stdio server": stdio_server, "HTTP server": http_server, "HTTP client": http_client, "401 to token": unauthorized}
-"""Name -> a generator of one recording for each call; its docstring is the title of the list."""
+"""Name -> a generator of one recording for each call."""
 
 
 def add(a: int, b: int) -> int:
@@ -230,98 +206,25 @@ def post(connection: socket.socket, port: int, body: bytes, fields: List[str]) -
     return connection.recv(65536)
 
 
-def recorded(name: str) -> List[Hop]:
-    """Return the hops of a journey: the list of most recordings, the first of which are cold and do not count."""
-    lists = [tuple(hops) for hops in JOURNEYS[name]()]
-    return list(collections.Counter(lists[2:]).most_common(1)[0][0])
-
-
-# The page
-
-
-def role(hop: Hop) -> str:
-    """Return what the function does: the first sentence of its docstring, else of its class or module."""
-    tree: Any = ast.parse(file_of(hop.module).read_text(encoding="utf-8"))
-    texts = [ast.get_docstring(tree)]
-    for name in hop.function.split("."):
-        tree = next((node for node in ast.walk(tree) if getattr(node, "name", "") == name), None)
-        texts += [ast.get_docstring(tree)] if isinstance(tree, (ast.FunctionDef, ast.ClassDef)) else []
-    text = next((text for text in reversed(texts) if text), "")
-    return re.split(r"(?<=[.:;])\s|\s\[|\n\n", text.replace("\n", " ") if "\n\n" not in text else
-                    text.split("\n\n")[0].replace("\n", " "))[0].rstrip(".:; ")
-
-
-def page(lists: Dict[str, List[Hop]]) -> str:
-    """Return the section of the docstring: for each journey its title, and a line for each hop."""
-    lines: List[str] = []
-    for name, hops in lists.items():
-        lines += [*textwrap.wrap("%s. %s" % (name[0].upper() + name[1:], JOURNEYS[name].__doc__), WIDTH), "", "::", ""]
-        thread, width = "", max(len(hop.module + hop.function) for hop in hops) + 1
-        for hop in hops:
-            if hop.thread != thread:
-                thread = hop.thread
-                lines.append("    on the thread ``%s``" % thread)
-            line = "      %-*s  %s" % (width, "%s.%s" % (hop.module, hop.function), role(hop).replace("\\", "/"))
-            lines.append(line if len(line) <= WIDTH else line[:WIDTH - 3].rstrip() + "...")
-        lines.append("")
-    return "\n".join(lines) + "\n"
-
-
-def written() -> Dict[str, List[Hop]]:
-    """Return the hops that stand on the page."""
-    found: Dict[str, List[Hop]] = {}
-    section = PLACE.search(PAGE.read_text(encoding="utf-8"))
-    name = thread = ""
-    for line in section.group().splitlines() if section else []:
-        title = next((each for each in JOURNEYS if line.lower().startswith(each.lower() + ". ")), "")
-        if title:
-            name = title
-            found[name] = []
-        elif line.startswith("    on the thread ``"):
-            thread = line.split("``")[1]
-        elif line.startswith("      "):
-            full = line.split()[0]
-            module = longest_module(full)
-            found[name].append(Hop(thread, module, full[len(module) + 1:]))
+def in_a_process(name: str) -> List[List[str]]:
+    """Record a journey in a process of its own, in which nothing else was loaded; one list for each warm call."""
+    done = subprocess.run([sys.executable, __file__, "--json", name], cwd=str(ROOT), stdout=subprocess.PIPE, check=True,
+                          timeout=60)
+    found: List[List[str]] = json.loads(done.stdout)
     return found
 
 
-def file_of(module: str) -> pathlib.Path:
-    """Return the file of a module, which need not be there."""
-    path = PACKAGE.joinpath(*module.split("."))
-    return path / "__init__.py" if (path / "__init__.py").is_file() else path.with_suffix(".py")
-
-
-def longest_module(full: str) -> str:
-    """Return the module of a full name such as ``peer.outbox.Outbox.put``; what follows a module is no module."""
-    parts = full.split(".")
-    for count in range(len(parts) - 1, 0, -1):
-        if file_of(".".join(parts[:count])).is_file():
-            return ".".join(parts[:count])
-    return parts[0]
-
-
 def main() -> None:
-    """Print the lists, or write them; ``--json NAME`` prints the hops of one journey, recorded in this process."""
+    """Print what is passed on the way of a call."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write the lists into mcp_ref/contributing.py")
+    parser.add_argument("names", nargs="*", metavar="JOURNEY", help=", ".join(JOURNEYS))
     parser.add_argument("--json", choices=sorted(JOURNEYS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.json:
-        print(json.dumps(recorded(options.json)))
+        print(json.dumps(list(JOURNEYS[options.json]())[1:]))
         return
-    text = page({name: in_a_process(name) for name in JOURNEYS})
-    if options.write:
-        PAGE.write_text(PLACE.sub(lambda _: text, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    else:
-        print(text)
-
-
-def in_a_process(name: str) -> List[Hop]:
-    """Record a journey in a process of its own, in which nothing else was loaded or compiled."""
-    done = subprocess.run([sys.executable, __file__, "--json", name], cwd=str(ROOT), stdout=subprocess.PIPE, check=True,
-                          timeout=60)
-    return [Hop(*each) for each in json.loads(done.stdout)]
+    for name in options.names or JOURNEYS:
+        print("%s\n  %s" % (name, "\n  ".join(in_a_process(name)[-1])))
 
 
 if __name__ == "__main__":
