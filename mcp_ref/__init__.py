@@ -4,7 +4,7 @@ This docstring is the reading guide. The package is laid out so that it can be r
 direction, beside the specification; a module imports only from those above it.
 
 1.  `revisions`, `limits`, `errors`: the differences between revisions, the limits, the exceptions; beside them
-    `version`, `deadline`, `options`, `records`, `urls`, `sqlitefile`, `requirements`, and `diagnostics`: logs, counts
+    `version`, `deadline`, `options`, `urls`, `sqlitefile`, `requirements`, and `diagnostics`: logs, counts
 2.  `uritemplate`, `jsonschema`: the two languages that messages contain
 3.  `jsontext`, `jsonrpc`: bytes to frames and back
 4.  `model`, `readers`, `codec`, `forgiving`, `messages`, `methods`: frames to dataclasses, one module for each page,

@@ -39,12 +39,12 @@ The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-
 
 import json
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError
 from .jsontext import JsonError, dumps, glimpse, loads, null_for_nan
 from .limits import DEFAULT, Limits
-from .records import Record, dataclass
 
 if TYPE_CHECKING:
     from .model import Forgive
@@ -56,8 +56,8 @@ RequestId = Union[str, int]
 _MODULUS = sys.hash_info.modulus
 
 
-@dataclass(eq=False, repr=False)
-class Request(Record):
+@dataclass
+class Request:
     """A message that is answered by a `Result` or an `Error` with the same id."""
 
     id: RequestId
@@ -65,24 +65,24 @@ class Request(Record):
     params: Optional[Dict[str, Any]] = None
 
 
-@dataclass(eq=False, repr=False)
-class Notification(Record):
+@dataclass
+class Notification:
     """A message that has no answer."""
 
     method: str
     params: Optional[Dict[str, Any]] = None
 
 
-@dataclass(eq=False, repr=False)
-class Result(Record):
+@dataclass
+class Result:
     """The answer to the request of this id."""
 
     id: RequestId
     result: "Union[Dict[str, Any], Encoded]"
 
 
-@dataclass(eq=False, repr=False)
-class Error(Record):
+@dataclass
+class Error:
     """The refusal of the request of this id; ``id`` is None where the id could not be read.
 
     ``data`` None is left out. ``null_id``: write ``"id": null`` rather than no id, as the
@@ -112,8 +112,8 @@ class Malformed(RpcError):
         self.either = either
 
 
-@dataclass(eq=False, repr=False)
-class Batch(Record):
+@dataclass
+class Batch:
     """Several messages in one array [2025-03-26 basic/index §Batching].
 
     An item that is no frame stands as the `Malformed` that `parse` would have raised for it.

@@ -58,15 +58,14 @@ what an authorization server says   as for each                                m
 ==================================  =========================================  =======================================
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from .options import spelt
-from .records import Record, dataclass
 
 
 @spelt
-@dataclass(eq=False, repr=False)
-class Limits(Record):
+@dataclass
+class Limits:
     """Limits of one client, server or host. Sizes are bytes, times are seconds. Not to be changed once in use.
 
     ===========================  ===========  ====================================================================

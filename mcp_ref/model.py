@@ -2,7 +2,7 @@
 
 A field is declared once, for all revisions, and says in which of them it exists::
 
-    @dataclass(eq=False, repr=False)
+    @message
     class Tool(Model):
         name: str                                             # in every revision, required
         title: Optional[str] = member(default=None, since=R2025_06_18)
@@ -10,10 +10,12 @@ A field is declared once, for all revisions, and says in which of them it exists
 How a declaration reads:
 
 * A field without a default is required wherever it exists; one with a default is optional, unless
-  ``required`` lists windows. None as default means *absent*; absent is never null on the wire.
-  Where null is itself a value (`Any`, or a required ``Optional[...]``) the default is `ABSENT`, or
-  there is none; `nullable` hides that from users, who read None where there is nothing.
+  ``required`` lists windows.
+* None in a field with the default None means *absent*. Where such a field takes any JSON value, null is
+  the value `NULL`. A required field is never absent, so None in it is null.
 * ``dataclasses.field(init=False, default="text")`` is a constant: always sent, always checked.
+* The last field of every message is ``extra``: the members that arrived and are not declared, by wire
+  name. They are sent again, and stay with a message that is copied, compared, pickled or replaced.
 * A class has a window too (`Model.since`, `Model.until`). A union keeps all its alternatives when
   receiving. Sending one that the revision lacks is a matter for ``messages/downgrade.py``.
 * An annotation may be a string: it is evaluated when the member is first used, with the names of
@@ -21,19 +23,24 @@ How a declaration reads:
   does not load it.
 * Closed sets are `typing.Literal`; an `enum.Enum` costs more at start-up than all messages do.
 
-``eq=False, repr=False`` because `Model` has both; it makes defining a class several times quicker.
+`Model` has ``__init__``, ``__repr__`` and ``__eq__`` for all messages. The standard library would generate them for
+each class, which is most of what defining a dataclass costs at start-up.
 """
 
 import dataclasses
 import sys
-from types import MappingProxyType
 from typing import (
-    Any, Callable, ClassVar, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar, Union, cast,
+    TYPE_CHECKING, Any, Callable, ClassVar, Dict, FrozenSet, NamedTuple, NoReturn, Optional, Tuple, Type, Union, cast,
 )
 
+from .options import closest
 from .revisions import Revision
 
-Message = TypeVar("Message", bound="Model")
+__all__ = [
+    "ABSENT", "Forgive", "Mark", "MemberDeclaration", "Model", "NULL", "Rule", "WIRE_NAMES", "Window", "alternatives",
+    "attribute_name", "marks", "member", "members", "message", "resolve", "tell_apart", "wire_name",
+]
+
 Window = Tuple[Optional[str], Optional[str]]
 """First and last revision, both inclusive; None leaves that side open."""
 Forgive = Callable[[str, str], Any]
@@ -74,13 +81,42 @@ class _Word:
 
 
 ABSENT: Any = _Word("ABSENT")
-"""The value of a member that is not there, where None would be the JSON value null. Compare by identity."""
-
-
+"""No value: a rule of ``messages/downgrade.py`` returns it to leave a member out. Compare by identity."""
 NULL: Any = _Word("NULL")
 """The JSON value null, for a member of a message where None means that it is not there."""
 
 
+# -- What a message is -------------------------------------------------------------------------
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as message
+else:
+
+    def message(cls: type) -> type:
+        """Make a subclass of `Model` a dataclass whose last field is ``extra``, which is passed by keyword only."""
+        cls = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+        cls.__dataclass_fields__["extra"] = cls.__dataclass_fields__.pop("extra")
+        taken = [field for field in dataclasses.fields(cls) if field.init][:-1]
+        cls.__match_args__ = tuple(field.name for field in taken)
+        cls._known = frozenset((*cls.__match_args__, "extra"))
+        cls._required = frozenset(field.name for field in taken if field.default is dataclasses.MISSING)
+        return cls
+
+
+class _Signature:
+    """The parameters of a message class, for `help` and `inspect.signature`."""
+
+    def __get__(self, made: Optional["Model"], cls: Type["Model"]) -> Any:
+        from inspect import Parameter, Signature
+
+        taken = [Parameter(f.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=f.type,
+                           default=Parameter.empty if f.default is dataclasses.MISSING else f.default)
+                 for f in dataclasses.fields(cls) if f.init and f.name != "extra"]
+        extra = Parameter("extra", Parameter.KEYWORD_ONLY, default={}, annotation=Dict[str, Any])
+        return Signature([*taken, extra], return_annotation=None)
+
+
+@message
 class Model:
     """Base of every message. Two are equal when they are of one class and carry the same members."""
 
@@ -88,60 +124,51 @@ class Model:
     """First revision that has this definition; None: from the beginning."""
     until: ClassVar[Optional[str]] = None
     """Last revision that has it; None: to this day."""
-    extra: Mapping[str, Any] = MappingProxyType({})
-    """Members that arrived and are not defined, by wire name; they are sent again."""
+    if TYPE_CHECKING:
+        extra: Dict[str, Any] = dataclasses.field(default_factory=dict, kw_only=True)
+        """Members that arrived and are not defined, by wire name; they are sent again."""
+    else:
+        extra: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    __match_args__: ClassVar[Tuple[str, ...]]
+    __signature__ = _Signature()
+    _known: ClassVar[FrozenSet[str]]
+    _required: ClassVar[FrozenSet[str]]
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        fields = self.__dict__
+        fields.update(zip(self.__match_args__, values), **named)
+        # Fewer fields than arguments: there were too many, or two for one field.
+        if len(fields) < len(values) + len(named) or not self._required <= fields.keys() <= self._known:
+            self._refuse(values, named)
+        if "extra" not in named:
+            fields["extra"] = {}
+
+    def _refuse(self, values: Tuple[Any, ...], named: Dict[str, Any]) -> NoReturn:
+        name = type(self).__name__
+        for wrong in named:
+            if wrong not in self._known:
+                close = closest(wrong, self._known)
+                raise TypeError("%s() has no option %r%s (options: %s)" % (
+                    name, wrong, "; did you mean %r?" % close if close else "", ", ".join(sorted(self._known))))
+        try:
+            self.__signature__.bind(*values, **named)
+        except TypeError as error:
+            raise TypeError("%s(): %s" % (name, error)) from None
+        raise AssertionError("arguments that fit were refused")
 
     def __repr__(self) -> str:
-        names = [m.attr for m in members(type(self)) if not m.constant] + ["extra"]
-        parts = ["%s=%r" % (n, getattr(self, n)) for n in names if n in vars(self) and _is_set(self, n)]
-        return "%s(%s)" % (type(self).__name__, ", ".join(parts))
+        cls, fields = type(self), self.__dict__
+        shown = [n for n in self.__match_args__ if n in fields and fields[n] is not getattr(cls, n, ABSENT)]
+        if self.extra:
+            shown.append("extra")
+        return "%s(%s)" % (cls.__name__, ", ".join("%s=%r" % (name, fields[name]) for name in shown))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return bool(self.extra == vars(other).get("extra", {})) and all(
-            held(self, m.attr) == held(other, m.attr) for m in members(type(self))
-        )
+        return all(getattr(self, f.name, ABSENT) == getattr(other, f.name, ABSENT) for f in dataclasses.fields(self))
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def _is_set(made: Model, name: str) -> bool:
-    return name == "extra" or vars(made)[name] is not getattr(type(made), name, ABSENT)
-
-
-def held(made: Model, name: str) -> Any:
-    """Return the value of a member as it is sent: where null is a value, None is null and `ABSENT` is nothing."""
-    fields = vars(made)
-    return fields[name] if name in fields else getattr(type(made), name, ABSENT)
-
-
-class _Nullable:
-    """A member that is held as `held` says, and read and written as `nullable` says."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, made: Optional[Model], cls: type) -> Any:
-        if made is None:
-            return ABSENT
-        value = vars(made).get(self._name)
-        return None if value is ABSENT else value
-
-    def __set__(self, made: Model, value: Any) -> None:
-        vars(made)[self._name] = ABSENT if value is None else None if value is NULL else value
-
-
-def nullable(name: str) -> Callable[[Type[Message]], Type[Message]]:
-    """Decorate a message with a member whose values may be null, default `ABSENT`.
-
-    Users read None where it is not there, and where it is null. To send null they write `NULL`; None is nothing.
-    """
-    def decorate(cls: Type[Message]) -> Type[Message]:
-        setattr(cls, name, _Nullable(name))
-        return cls
-
-    return decorate
 
 
 # -- Declaring ---------------------------------------------------------------------------------
@@ -224,6 +251,10 @@ class MemberDeclaration:
         hint = resolve(hint, self.owner)
         return _without_none(hint) if self.default is None else hint
 
+    def spells_null(self, revision: Revision) -> bool:
+        """Return True if null is a value of the member, and None is not, because it means absent."""
+        return self.default is None and self.type_in(revision) is Any
+
     def shape_in(self, revision: Revision) -> Any:
         """Return the type of its shape, resolved; None if there is none, or none in this revision."""
         shape = resolve(self.shape, self.owner)
@@ -241,7 +272,8 @@ def members(cls: Type[Model]) -> Tuple[MemberDeclaration, ...]:
     """Return the members of a message in the order of declaration, which is their order on the wire."""
     found = _MEMBERS.get(cls)
     if found is None:
-        found = _MEMBERS[cls] = tuple(MemberDeclaration(cls, f) for f in dataclasses.fields(cast(Any, cls)))
+        found = _MEMBERS[cls] = tuple(
+            MemberDeclaration(cls, f) for f in dataclasses.fields(cls) if f.name != "extra")
     return found
 
 

@@ -13,8 +13,6 @@ from functools import wraps
 from types import CodeType
 from typing import Any, Callable, Iterable, List, NoReturn, Tuple, TypeVar
 
-from .records import LateInit
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 _SHOWN = 24
 """Options that an error lists; of more it says where they are described."""
@@ -37,11 +35,7 @@ REQUEST_TIMEOUT: Any = Default("request_timeout of the limits")
 def spelt(call: Function) -> Function:
     """Decorate a function, a method or a class so that it refuses unknown options by `refuse`."""
     if isinstance(call, type):
-        late = vars(call).get("__init__")
-        if isinstance(late, LateInit):  # of a dataclass: not to be written before it is needed
-            late.wrapper = spelt
-        else:
-            call.__init__ = spelt(call.__init__)  # type: ignore[misc]
+        call.__init__ = spelt(call.__init__)  # type: ignore[misc]
         return call
     known = frozenset(_parameters(call))
 

@@ -6,7 +6,7 @@ them, one row for each member, filled when a member is first met. Programs use `
 
 from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Tuple, Type, Union
 
-from .model import ABSENT, Mark, MemberDeclaration, Model, marks, members
+from .model import ABSENT, NULL, Mark, MemberDeclaration, Model, marks, members
 from .revisions import Revision
 
 Convert = Callable[[Any], Any]
@@ -78,6 +78,10 @@ def _one_of(words: Any) -> str:
 
 def _keep(value: Any) -> Any:
     return value
+
+
+def _null_read(value: Any) -> Any:
+    return NULL if value is None else value
 
 
 def _refuse(expected: str) -> Convert:
@@ -264,6 +268,8 @@ def member_reader(m: MemberDeclaration, revision: Revision) -> Reader:
     if m.constant:
         return Reader(None, _literal_reader((m.default,)), (str,), _quoted(m.default))
     plain = reader(m.type_in(revision), revision)
+    if m.spells_null(revision):
+        return plain._replace(convert=_null_read)
     shape = m.shape_in(revision) if m.exists(revision) else None
     return plain if shape is None else _shaped(plain, reader(shape, revision).convert)
 
@@ -313,10 +319,12 @@ def _compile(cls: Type[Model], revision: Revision) -> Convert:
             raise DecodeError("object", kind(value))
         made = new(cls)
         fields = made.__dict__
+        extra: Dict[str, Any] = {}
+        fields["extra"] = extra
         for wire, item in value.items():
             row = row_of(wire)
             if row is None:
-                fields.setdefault("extra", {})[wire] = item
+                extra[wire] = item
                 continue
             attr, fast, convert = row
             if type(item) is fast:
@@ -327,7 +335,7 @@ def _compile(cls: Type[Model], revision: Revision) -> Convert:
             except DecodeError as problem:
                 if wire not in foreign:
                     raise problem.within(wire)
-                fields.setdefault("extra", {})[wire] = item
+                extra[wire] = item
         for attr, m in needed:
             if attr not in fields:
                 raise DecodeError(member_reader(m, revision).expected, "nothing").within(m.wire)

@@ -3,28 +3,28 @@ import copy
 import dataclasses
 import doctest
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Dict, List, Literal, Optional, Union
 
 import pytest
 
 from mcp_ref import codec, messages, model
 from mcp_ref.codec import (
-    ABSENT, DecodeError, Mark, Model, Unrepresentable, attribute_name, decode, decoder, encode, encoder, member,
-    members, tell_apart, wire_name,
+    ABSENT, NULL, DecodeError, Mark, Model, Unrepresentable, attribute_name, decode, decoder, encode, encoder, member,
+    members, message, tell_apart, wire_name,
 )
 from mcp_ref.revisions import LATEST, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, REVISIONS, revision
 
 OLDEST = REVISIONS[0]
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Dot(Model):
     kind: str = field(init=False, default="dot")
     size: int
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Line(Model):
     since = R2025_06_18
 
@@ -32,12 +32,12 @@ class Line(Model):
     ends: List[Dot]
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Left(Model):
     left: str
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Right(Model):
     right: str
     left: Optional[str] = member(default=None)
@@ -46,7 +46,7 @@ class Right(Model):
 tell_apart(Mark(Right, "right"), Mark(Left, "left"))
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Everything(Model):
     """A member of each type that a message may have."""
 
@@ -67,12 +67,12 @@ class Everything(Model):
     one_or_many: Optional[Union[Dot, Line, List[Union[Dot, Line]]]] = member(default=None)
     by_name: Optional[Dict[str, Dot]] = member(default=None)
     side: Optional[Union[Left, Right]] = member(default=None)
-    whatever: Any = member(default=ABSENT)
+    whatever: Any = member(default=None)
     checked: Optional[Dict[str, Any]] = member(default=None, shape=Dot)
     meta: Optional[Dict[str, Any]] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Ages(Model):
     """Members that come, go, change and are required for a while."""
 
@@ -82,11 +82,11 @@ class Ages(Model):
     older: Optional[str] = member(default=None, until=R2025_03_26)
     for_a_while: Optional[int] = member(default=None, required=((None, R2025_03_26), (R2026_07_28, None)))
     filled: str = member(default="yes", since=R2026_07_28, required=((None, None),), assume=True)
-    wider: Any = member(default=ABSENT, was=((R2025_03_26, str), (R2025_11_25, Dict[str, Any])))
+    wider: Any = member(default=None, was=((R2025_03_26, str), (R2025_11_25, Dict[str, Any])))
     later: "Optional[LateClass]" = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class LateClass(Model):
     """Defined after the annotation that names it."""
 
@@ -120,14 +120,14 @@ def test_every_type_survives_a_round_trip() -> None:
 @pytest.mark.parametrize("attr", [m.attr for m in members(Everything) if m.attr != "text"])
 def test_what_is_absent_is_absent_and_not_null(attr: str) -> None:
     made = decode(Everything, {"text": "t"}, LATEST)
-    assert getattr(made, attr) in (None, ABSENT)
+    assert getattr(made, attr) is None
     assert encode(made, LATEST) == encode(Everything("t"), LATEST) == {"text": "t"}
 
 
 def test_null_is_a_value_where_any_json_value_is_allowed() -> None:
     made = decode(Everything, {"text": "t", "whatever": None}, LATEST)
-    assert made.whatever is None and encode(made, LATEST) == {"text": "t", "whatever": None}
-    assert decode(Everything, {"text": "t"}, LATEST).whatever is ABSENT
+    assert made.whatever is NULL and encode(made, LATEST) == {"text": "t", "whatever": None}
+    assert decode(Everything, {"text": "t"}, LATEST).whatever is None
 
 
 def test_null_is_a_value_of_a_required_optional() -> None:
@@ -333,7 +333,7 @@ def test_functions_are_compiled_once_for_each_class_and_revision() -> None:
 
 
 def test_instances_of_a_subclass_are_sent_with_their_own_members() -> None:
-    @dataclass(eq=False, repr=False)
+    @message
     class BigDot(Dot):
         colour: Optional[str] = member(default=None)
 
@@ -350,7 +350,7 @@ def test_a_message_shows_what_is_set() -> None:
 
 
 def test_equality_counts_members_class_and_what_is_unknown() -> None:
-    @dataclass(eq=False, repr=False)
+    @message
     class OtherDot(Dot):
         pass
 
@@ -363,9 +363,9 @@ def test_equality_counts_members_class_and_what_is_unknown() -> None:
 
 def test_messages_can_be_copied_replaced_and_pickled() -> None:
     made = decode(Everything, dict(FULL, x=1), LATEST)
-    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made)), dataclasses.replace(made)):
         assert other == made and other.extra == {"x": 1}
-    assert dataclasses.replace(Everything("t"), flag=True) == Everything("t", flag=True)
+    assert dataclasses.replace(Everything("t", extra={"x": 1}), flag=True) == Everything("t", flag=True, extra={"x": 1})
     assert copy.deepcopy(ABSENT) is ABSENT is pickle.loads(pickle.dumps(ABSENT))
     assert not ABSENT and repr(ABSENT) == "ABSENT"
 

@@ -8,6 +8,9 @@ import dataclasses
 import importlib
 import inspect
 import pickle
+import pydoc
+import re
+import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import pytest
@@ -26,6 +29,7 @@ from mcp_ref.messages import (
     ToolResultContent, ToolUseContent, UntitledItems, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 )
 from mcp_ref.messages.downgrade import DOWNGRADES
+from mcp_ref.messages.extensions import skills, tasks
 from mcp_ref.methods import load, lookup, params_class, result_class
 from mcp_ref.revisions import LATEST, REVISIONS, Revision, revision
 from tests.support import official_schema
@@ -237,6 +241,72 @@ def example_of(hint: Any, when: Revision) -> Any:
     if parts:
         return parts[0] if isinstance(parts[0], str) else example_of(parts[0], when)
     return {str: "s", int: 1, float: 0.5, bool: True}.get(hint, {"type": "object"})
+
+
+# -- What Python does with dataclasses ---------------------------------------------------------
+
+UNKNOWN = [{"deep": None}]
+EXTENSIONS = [value for page in (skills, tasks) for value in vars(page).values()
+              if inspect.isclass(value) and issubclass(value, Model) and value.__module__ == page.__name__]
+NAMES = {cls.__name__: cls for cls in [*all_classes(), *EXTENSIONS]}
+
+
+def filled(cls: Any, when: Revision) -> Iterator[Tuple[Dict[str, Any], Dict[str, Any]]]:
+    """Pairs of JSON objects of a class: with something that is easily lost, and without it."""
+    full = full_instance(cls, when)
+    yield dict(full, **{"x-new": UNKNOWN}), full
+    for m in members(cls):
+        if m.exists(when) and not m.constant and m.type_in(when) is Any:
+            bare = dict(full)
+            if not m.required_in(when):
+                del bare[m.wire]
+            yield dict(full, **{m.wire: None}), bare
+
+
+def matched(made: Any) -> Any:
+    """What class patterns find in a message: its members by position, and the unknown ones by keyword."""
+    found: Dict[str, Any] = {}
+    source = "match made:\n  case Class(extra=extra):\n    found = extra\n"
+    source += "match made:\n  case Class(%s):\n    pass" % ", ".join("p%d" % n for n in range(len(made.__match_args__)))
+    exec(source, {"Class": type(made)}, found.update(made=made) or found)
+    return {name: found[name] for name in found if name != "made"}
+
+
+def evaluated(made: Any) -> Any:
+    return eval(repr(made), dict(NAMES, NULL=NULL))
+
+
+KEEPING = {
+    "copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda made: pickle.loads(pickle.dumps(made)),
+    "replace": dataclasses.replace, "evaluated": evaluated,
+    "made": lambda made: type(made)(**{f.name: getattr(made, f.name) for f in dataclasses.fields(made) if f.init}),
+}
+SHOWING = {"repr": repr, "asdict": dataclasses.asdict, "astuple": dataclasses.astuple, "equality": lambda made: made}
+if sys.version_info >= (3, 10):
+    SHOWING["match"] = matched
+
+
+@pytest.mark.parametrize("operation", [*KEEPING, *SHOWING])
+def test_a_message_keeps_unknown_members_and_null(operation: str) -> None:
+    lost: List[str] = []
+    tried = 0
+    for cls in NAMES.values():
+        for when in (when for when in REVISIONS if when.has(cls.since, cls.until)):
+            for given, bare in filled(cls, when):
+                tried += 1
+                made = decode(cls, given, when)
+                try:
+                    if operation in KEEPING:
+                        again = KEEPING[operation](made)
+                        kept = again == made and encode(again, when) == encode(made, when) == given
+                    else:
+                        kept = SHOWING[operation](made) != SHOWING[operation](decode(cls, bare, when))
+                except Exception as error:
+                    kept = False
+                    given = {"failed": repr(error)}
+                if not kept:
+                    lost.append("%s in %s: %s" % (cls.__name__, when, given))
+    assert tried > 400 and not lost, "%d of %d: %s" % (len(lost), tried, lost[:5])
 
 
 # -- Downgrades --------------------------------------------------------------------------------
@@ -461,10 +531,10 @@ def test_null_is_structured_content_and_is_not_the_same_as_none() -> None:
     lambda made: made, copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made)),
     lambda made: decode(CallToolResult, encode(made, LATEST), LATEST),
 ])
-def test_what_is_no_structured_content_is_none_to_users(copied: Any) -> None:
+def test_structured_content_that_is_null_is_not_none(copied: Any) -> None:
     null, none = copied(CallToolResult([], structured_content=NULL)), copied(CallToolResult([]))
     some = copied(CallToolResult([], structured_content=[]))
-    assert (null.structured_content, none.structured_content, some.structured_content) == (None, None, [])
+    assert null.structured_content is NULL and none.structured_content is None and some.structured_content == []
     assert [made.has_structured_content for made in (null, none, some)] == [True, False, True]
     assert [repr(made).count("structured_content") for made in (null, none, some)] == [1, 0, 1]
     assert "structuredContent" not in encode(dataclasses.replace(none, is_error=True), LATEST), "a copy of nothing"
@@ -473,9 +543,9 @@ def test_what_is_no_structured_content_is_none_to_users(copied: Any) -> None:
 
 
 @pytest.mark.parametrize("content, structured, wanted", [
-    (['{"a": 1}'], ABSENT, {"a": 1}),
-    (["5"], ABSENT, 5),
-    (["null"], ABSENT, None),
+    (['{"a": 1}'], None, {"a": 1}),
+    (["5"], None, 5),
+    (["null"], None, None),
     (["5"], {"result": 5}, 5),
     (["[1,2]"], {"result": [1, 2]}, [1, 2]),
     (["hello"], {"result": "hello"}, {"result": "hello"}),
@@ -485,12 +555,12 @@ def test_what_is_no_structured_content_is_none_to_users(copied: Any) -> None:
     (["words"], {"a": 1}, {"a": 1}),
     (['{"a": 2}'], [1], [1]),
     (["5"], NULL, None),
-    (["hello"], ABSENT, None),
-    (["NaN"], ABSENT, None),
-    (["[" * 200000], ABSENT, None),
-    (["\ud800"], ABSENT, None),
-    (["1", "2"], ABSENT, None),
-    ([], ABSENT, None),
+    (["hello"], None, None),
+    (["NaN"], None, None),
+    (["[" * 200000], None, None),
+    (["\ud800"], None, None),
+    (["1", "2"], None, None),
+    ([], None, None),
 ])
 def test_data_is_structured_content_or_the_json_of_the_only_text(content: Any, structured: Any, wanted: Any) -> None:
     picture = ImageContent("aGk=", "image/png")
@@ -507,6 +577,44 @@ def test_null_has_a_name_of_its_own_and_is_one() -> None:
 def test_an_input_required_result_must_say_that_it_is_one() -> None:
     with pytest.raises(DecodeError, match="result.resultType: expected string, got nothing"):
         decode(load("mrtr:InputRequiredResult"), {"requestState": "s"}, LATEST, "result")
+
+
+# -- Arguments ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", NAMES.values(), ids=lambda cls: cls.__name__)
+def test_a_message_takes_its_members_in_order_and_unknown_ones_by_keyword(cls: Any) -> None:
+    fields = [field for field in dataclasses.fields(cls) if field.init]
+    taken = list(inspect.signature(cls).parameters.values())
+    assert [each.name for each in taken] == [field.name for field in fields] and fields[-1].name == "extra"
+    assert taken[-1].kind is inspect.Parameter.KEYWORD_ONLY
+    assert [each.default for each in taken[:-1]] == [
+        inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default for field in fields[:-1]]
+    values = {field.name: [number] for number, field in enumerate(fields[:-1])}
+    assert cls(*values.values()) == cls(**values) == cls(**values, extra={})
+    assert [getattr(cls(*values.values()), name) for name in values] == list(values.values())
+    shown = pydoc.plain(pydoc.render_doc(cls))
+    assert [field.name for field in fields if field.name + ": " not in shown] == [], "help shows them"
+    assert all("%r" % (field.default,) in shown for field in fields[:-1] if field.default is not dataclasses.MISSING)
+
+
+@pytest.mark.parametrize("make, text", [
+    (lambda: TextContent(), "TextContent(): missing a required argument: 'text'"),
+    (lambda: TextContent("x", None, None, {}), "TextContent(): too many positional arguments"),
+    (lambda: TextContent("x", text="y"), "TextContent(): multiple values for argument 'text'"),
+    (lambda: TextContent("x", type="text"), "TextContent() has no option 'type' (options: annotations, extra"),
+    (lambda: TextContent("x", anotations=None), "TextContent() has no option 'anotations'; did you mean 'annotations'? "
+                                                "(options: annotations, extra, meta, text)"),
+])
+def test_wrong_arguments_are_refused(make: Any, text: str) -> None:
+    with pytest.raises(TypeError, match="^" + re.escape(text)):
+        make()
+
+
+def test_messages_do_not_share_their_unknown_members() -> None:
+    one, other = TextContent("a"), TextContent("a")
+    one.extra["x"] = 1
+    assert other.extra == {} and one != other and encode(one, LATEST) == {"type": "text", "text": "a", "x": 1}
 
 
 # -- The package -------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ decides, with `choose_model`:
 """
 
 from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from ..codec import encode
@@ -57,7 +58,6 @@ from ..options import spelt
 from ..peer.context import Context, Route, params_reader
 from ..protocol import sampling as rules
 from ..protocol.items import odd_priorities
-from ..records import Record, dataclass
 from ..revisions import Revision
 
 if TYPE_CHECKING:
@@ -223,8 +223,8 @@ def _block(item: Any) -> Any:
 
 
 @spelt
-@dataclass(eq=False, repr=False)
-class ModelCard(Record):
+@dataclass
+class ModelCard:
     """A model that the client has, and its properties, each from 0 to 1."""
 
     name: str

@@ -18,7 +18,7 @@ result is refused the list is asked for again.
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
-from ..codec import ABSENT, held
+from ..codec import NULL
 from ..errors import InvalidResult, McpError, PeerProtocolError
 from ..messages.content import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent
 from ..messages.tools import CallToolResult, Tool
@@ -58,10 +58,10 @@ class ResultCheck:
         """
         if not isinstance(result, CallToolResult):
             return result  # an `InputRequiredResult`, for a caller who answers by himself
-        content, structured = result.content, held(result, "structured_content")
+        content, structured = result.content, result.structured_content
         if not _WITH_DATA.isdisjoint(map(type, content)):
             self._check_blocks(result)
-        if not self._has_structured or result.is_error or (structured is ABSENT and not self.tools.is_known):
+        if not self._has_structured or result.is_error or (structured is None and not self.tools.is_known):
             return result  # most tools have no schema; their results alone are no reason to ask
         wrong = self._problem(name, structured, version)
         if wrong and not self.tools.server_notifies and not self._list():
@@ -111,12 +111,12 @@ class ResultCheck:
                 return self._unchecked(name, reason or "the list of tools cannot be had")
         tool = tools.get(name)
         if tool is None:
-            return "" if structured is ABSENT else self._unchecked(name, "it is not in the list of tools")
+            return "" if structured is None else self._unchecked(name, "it is not in the list of tools")
         if tool.output_schema is None:
             return ""
         if version != self.tools.version:
             return self._unchecked(name, "the list of tools changed during the call")
-        if structured is ABSENT:
+        if structured is None:
             return "structuredContent: missing, though the tool has an output schema"
         return self._violations(tools, tool, structured)
 
@@ -135,7 +135,7 @@ class ResultCheck:
         from ..jsonschema import SchemaError
 
         try:
-            violations = self._validator(tools, tool).validate(structured)
+            violations = self._validator(tools, tool).validate(None if structured is NULL else structured)
         except SchemaError as error:
             text = "its output schema cannot be used: %s" % error
             if self._strict:

@@ -23,6 +23,7 @@ import hashlib
 import itertools
 import re
 from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..codec import encode
@@ -33,7 +34,6 @@ from ..messages.resources import Resource, ResourceTemplate
 from ..messages.tools import Tool, ToolAnnotations
 from ..options import spelt
 from ..protocol.apps import is_for_model
-from ..records import Record, dataclass
 from ..revisions import Revision
 from .audit import digest
 
@@ -52,8 +52,8 @@ _SHORTEST_RULE = MAX_SERVER_NAME + len(SEPARATOR) + 1 + _DIGITS
 
 
 @spelt
-@dataclass(eq=False, repr=False)
-class NameRule(Record):
+@dataclass
+class NameRule:
     """A rule for the names of tools that a model accepts: ``max_length`` letters, digits, ``_`` and ``-``; ``.`` with
     ``dots``.
 
@@ -125,8 +125,8 @@ def server_of(qualified: str) -> str:
     return qualified.partition(SEPARATOR)[0]
 
 
-@dataclass(eq=False, repr=False)
-class HostTool(Record):
+@dataclass
+class HostTool:
     """A tool of one of the servers."""
 
     server: str
@@ -159,8 +159,8 @@ class HostTool(Record):
         return described
 
 
-@dataclass(eq=False, repr=False)
-class HostPrompt(Record):
+@dataclass
+class HostPrompt:
     """A prompt of one of the servers; ``server``, ``name`` and ``qualified`` as for `HostTool`."""
 
     server: str
@@ -169,16 +169,16 @@ class HostPrompt(Record):
     prompt: Prompt
 
 
-@dataclass(eq=False, repr=False)
-class HostResource(Record):
+@dataclass
+class HostResource:
     """A resource of one of the servers; two servers may each have their own at one URI."""
 
     server: str
     resource: Resource
 
 
-@dataclass(eq=False, repr=False)
-class HostResourceTemplate(Record):
+@dataclass
+class HostResourceTemplate:
     """A resource template of one of the servers."""
 
     server: str

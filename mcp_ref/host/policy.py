@@ -37,12 +37,12 @@ A function that is given to `Policy` as it is, ``Policy(tool_call=ask_the_user)`
 
 import json
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, MutableSet, Optional, Set, Tuple, Union
 
 from ..diagnostics.usercode import log_raised, name_of
 from ..errors import McpError
 from ..options import spelt
-from ..records import Record, dataclass
 
 if TYPE_CHECKING:
     from ..client.elicitation import UrlRequest
@@ -69,8 +69,8 @@ class Denied(McpError):
 
 
 @spelt
-@dataclass(eq=False, repr=False)
-class Allow(Record):
+@dataclass
+class Allow:
     """A yes. ``instead``: a yes to this in place of what was asked for.
 
     ``all_servers``, for sampling: the prompt may carry context of the other servers, if it was asked for.
@@ -81,8 +81,8 @@ class Allow(Record):
 
 
 @spelt
-@dataclass(eq=False, repr=False)
-class Deny(Record):
+@dataclass
+class Deny:
     """A no. ``reason`` is for the caller and the audit log; no server sees it."""
 
     reason: str = "the policy said no"
@@ -114,8 +114,8 @@ Answer = Union[Allow, Deny, bool]
 
 
 @spelt
-@dataclass(eq=False, repr=False)
-class ToolCall(Record):
+@dataclass
+class ToolCall:
     """The question: may this tool be called with these arguments [.. server/tools §User Interaction Model] SHOULD?
 
     Arguments are there to be shown before the server sees them [.. server/tools §Security Considerations] SHOULD.
@@ -158,8 +158,8 @@ class ToolCall(Record):
 
 
 @spelt
-@dataclass(eq=False, repr=False)
-class SamplingRequest(Record):
+@dataclass
+class SamplingRequest:
     """The question: may this server have its prompt answered by a model [.. client/sampling §User Interaction Model]
     SHOULD?"""
 
@@ -174,8 +174,8 @@ class SamplingRequest(Record):
     """Servers whose data may go into the prompt as context; other servers' only if the policy said ``all_servers``."""
 
 
-@dataclass(eq=False, repr=False)
-class SamplingResult(Record):
+@dataclass
+class SamplingResult:
     """The question: may this server see what the model said [.. client/sampling §User Interaction Model] SHOULD?"""
 
     server: str
@@ -183,8 +183,8 @@ class SamplingResult(Record):
     result: "CreateMessageResult"
 
 
-@dataclass(eq=False, repr=False)
-class ElicitationRequest(Record):
+@dataclass
+class ElicitationRequest:
     """The question: may this server ask the user for this? It names the server that asks
     [2025-06-18.. client/elicitation §User Interaction Model]."""
 
@@ -197,8 +197,8 @@ class ElicitationRequest(Record):
     """The context of the server's request: cancellation, progress. None for a link that came with an error."""
 
 
-@dataclass(eq=False, repr=False)
-class RootsRequest(Record):
+@dataclass
+class RootsRequest:
     """The question: may this server see these roots [.. client/roots §Implementation Guidelines] SHOULD?"""
 
     server: str
@@ -206,8 +206,8 @@ class RootsRequest(Record):
 
 
 @spelt
-@dataclass(eq=False, repr=False)
-class SkillLoad(Record):
+@dataclass
+class SkillLoad:
     """The question: may the instructions of this skill be given to the model
     [2026-07-28 extensions/skills/skills §Security Considerations] SHOULD?"""
 

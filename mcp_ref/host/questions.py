@@ -30,6 +30,7 @@ The modules of sampling and elicitation are loaded when a host offers these.
 """
 
 from copy import copy, deepcopy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .. import deadline
@@ -41,7 +42,6 @@ from ..messages.lifecycle import ElicitationCapability, RootsCapability, Samplin
 from ..messages.roots import ListRootsResult, Root
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
-from ..records import Record, dataclass
 from ..revisions import Revision
 from .audit import digest
 from .policy import Allow, Decision, Deny, ElicitationRequest, Policy, RootsRequest, SamplingRequest, SamplingResult
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult
 
 
-@dataclass(eq=False, repr=False)
-class HostCallbacks(Record):
+@dataclass
+class HostCallbacks:
     """The callbacks and settings with which a host answers its servers; `mcp_ref.host.Host` describes most of them."""
 
     policy: Policy

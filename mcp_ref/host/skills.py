@@ -18,21 +18,21 @@ import hashlib
 import os
 import shutil
 import tempfile
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, List, Optional
 
 from ..client.skills import LoadedSkill
 from ..diagnostics.packagelog import get_logger
 from ..messages.extensions.skills import DYNAMIC, Skill, SkillResource
 from ..protocol.skills import digest_of
-from ..records import Record, dataclass
 from .audit import digest
 
 if TYPE_CHECKING:
     from ..client import Client
 
 
-@dataclass(eq=False, repr=False)
-class HostSkill(Record):
+@dataclass
+class HostSkill:
     """A skill that a server has."""
 
     server: str

@@ -10,9 +10,7 @@ params.meta, revision)``.
 
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Union
 
-from ..codec import ABSENT, Model, member
-from ..options import spelt
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 
 if TYPE_CHECKING:
@@ -33,17 +31,12 @@ JSONValue = Any
 """Any JSON value."""
 JSONObject = Dict[str, JSONValue]
 JSONArray = List[JSONValue]
-if TYPE_CHECKING:
-    Structured = Optional[JSONValue]
-else:
-    Structured = JSONValue  # for the codec, to which null is a value of it
 
 
 # -- Things that describe other things ---------------------------------------------------------
 
 
-@spelt
-@dataclass(eq=False, repr=False)
+@message
 class Icon(Model):
     """A picture for a user interface. [2025-11-25.. basic/index §`icons`]"""
 
@@ -57,8 +50,7 @@ class Icon(Model):
     theme: Optional[Literal["light", "dark"]] = member(default=None)
 
 
-@spelt
-@dataclass(eq=False, repr=False)
+@message
 class Annotations(Model):
     """Hints on who should see something and how much it matters. [2025-06-18.. server/resources §Annotations]"""
 
@@ -69,7 +61,7 @@ class Annotations(Model):
     """An ISO 8601 time."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Implementation(Model):
     """Name and version of a client or a server. [..2025-11-25 basic/lifecycle §Initialization]"""
 
@@ -84,7 +76,7 @@ class Implementation(Model):
 # -- `_meta` -----------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class RequestMetaObject(Model):
     """The members that the protocol defines in the `_meta` of a request. [2026-07-28 basic/index §`_meta`]"""
 
@@ -96,7 +88,7 @@ class RequestMetaObject(Model):
     progress_token: Optional[ProgressToken] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class NotificationMetaObject(Model):
     """The members that the protocol defines in the `_meta` of a notification. [2026-07-28 basic/patterns/subscriptions
     §Receiving Notifications]"""
@@ -107,7 +99,7 @@ class NotificationMetaObject(Model):
     """The id of the `subscriptions/listen` request on whose stream the notification travels."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ResultMetaObject(Model):
     """The members that the protocol defines in the `_meta` of a result. [2026-07-28 basic/index §`_meta`]"""
 
@@ -142,21 +134,21 @@ def result_type(value: str = "complete") -> Any:
 # -- Params and results without members of their own ------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class RequestParams(Model):
     """The params of a request that has no others. [2025-03-26.. basic/index §Requests]"""
 
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class NotificationParams(Model):
     """The params of a notification that has no others. [2025-03-26.. basic/index §Notifications]"""
 
     meta: Optional[MetaObject] = notification_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Result(Model):
     """A result that says no more than *done*. [2025-03-26.. basic/index §Responses]"""
 
@@ -169,10 +161,10 @@ EmptyResult = Result
 no members but `_meta` [..2025-11-25 basic/utilities/ping §Message Format]."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Error(Model):
     """The ``error`` member of an error response. [2025-11-25.. basic/index §Error Responses]"""
 
     code: int
     message: str
-    data: Any = member(default=ABSENT)
+    data: Any = member(default=None)

@@ -6,8 +6,7 @@ once*, as the page says; Reading: and as private, which is the safe choice.
 
 from typing import Any, Literal, Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2026_07_28
 from .base import MetaObject, result_meta, result_type
 
@@ -24,7 +23,7 @@ def cache_scope() -> Any:
     return member(default="private", since=R2026_07_28, required=((None, None),), assume=True)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CacheableResult(Model):
     """The base of every result that may be kept. [2026-07-28 server/utilities/caching §Cacheable Results]"""
 

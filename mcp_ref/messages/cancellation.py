@@ -6,13 +6,12 @@
 
 from typing import Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_06_18, R2026_07_28
 from .base import MetaObject, RequestId, notification_meta
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CancelledNotificationParams(Model):
     """The request to cancel, with or without a reason.
 

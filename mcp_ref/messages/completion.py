@@ -3,13 +3,12 @@
 from dataclasses import field
 from typing import Dict, List, Optional, Union
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_06_18
 from .base import MetaObject, request_meta, result_meta, result_type
 
 
-@dataclass(eq=False, repr=False)
+@message
 class PromptReference(Model):
     """An argument of a prompt. [.. server/utilities/completion §Reference Types]"""
 
@@ -18,7 +17,7 @@ class PromptReference(Model):
     title: Optional[str] = member(default=None, since=R2025_06_18)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ResourceTemplateReference(Model):
     """A variable of a resource template. [.. server/utilities/completion §Reference Types]"""
 
@@ -31,7 +30,7 @@ Ref = Union[str, PromptReference, ResourceTemplateReference]
 """The reference of a completion, as users write it: a prompt by its name, a resource template by its URI."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CompletionArgument(Model):
     """The argument that is being typed. [.. server/utilities/completion §Requesting Completions]"""
 
@@ -40,7 +39,7 @@ class CompletionArgument(Model):
     """The text as far as it has been typed."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CompletionContext(Model):
     """The arguments that have values already. [2025-06-18.. server/utilities/completion §Requesting Completions]"""
 
@@ -49,7 +48,7 @@ class CompletionContext(Model):
     arguments: Optional[Dict[str, str]] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CompleteRequestParams(Model):
     """The params of `completion/complete`. [.. server/utilities/completion §CompleteRequest]"""
 
@@ -59,7 +58,7 @@ class CompleteRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Completion(Model):
     """Suggestions, best first. [.. server/utilities/completion §Completion Results]"""
 
@@ -70,7 +69,7 @@ class Completion(Model):
     has_more: Optional[bool] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CompleteResult(Model):
     """The result of `completion/complete`. [.. server/utilities/completion §CompleteResult]"""
 

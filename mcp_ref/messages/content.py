@@ -10,13 +10,12 @@ Binary data is base64 text here, as on the wire.
 from dataclasses import field
 from typing import Any, List, Optional, Union
 
-from ..codec import Mark, Model, member, tell_apart
-from ..records import dataclass
+from ..codec import Mark, Model, member, message, tell_apart
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25
 from .base import Annotations, Icon, MetaObject
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TextContent(Model):
     """Plain text. [.. server/tools §Text Content]"""
 
@@ -26,7 +25,7 @@ class TextContent(Model):
     meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ImageContent(Model):
     """A picture. [.. server/tools §Image Content]"""
 
@@ -38,7 +37,7 @@ class ImageContent(Model):
     meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class AudioContent(Model):
     """Sound. [2025-03-26.. server/tools §Audio Content]"""
 
@@ -52,7 +51,7 @@ class AudioContent(Model):
     meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ResourceLink(Model):
     """A resource to be read by its URI, whether or not it is listed. [2025-06-18.. server/tools §Resource Links]"""
 
@@ -71,7 +70,7 @@ class ResourceLink(Model):
     meta: Optional[MetaObject] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TextResourceContents(Model):
     """A resource, or a part of one, that is text. [.. server/resources §Resource Contents]"""
 
@@ -81,7 +80,7 @@ class TextResourceContents(Model):
     meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class BlobResourceContents(Model):
     """A resource, or a part of one, that is binary. [.. server/resources §Resource Contents]"""
 
@@ -96,7 +95,7 @@ AnyResourceContents = Union[TextResourceContents, BlobResourceContents]
 tell_apart(Mark(TextResourceContents, "text"), Mark(BlobResourceContents, "blob"))
 
 
-@dataclass(eq=False, repr=False)
+@message
 class EmbeddedResource(Model):
     """A resource with its contents. [.. server/tools §Embedded Resources]"""
 

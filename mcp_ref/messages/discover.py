@@ -6,15 +6,14 @@ serve: [2026-07-28 basic/versioning §Protocol Version Negotiation], [2026-07-28
 
 from typing import List, Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2026_07_28
 from .base import MetaObject, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
 from .lifecycle import ClientCapabilities, ServerCapabilities
 
 
-@dataclass(eq=False, repr=False)
+@message
 class DiscoverResult(Model):
     """The result of `server/discover`. [2026-07-28 server/discover §DiscoverResult]"""
 
@@ -30,7 +29,7 @@ class DiscoverResult(Model):
     meta: Optional[MetaObject] = result_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class UnsupportedProtocolVersionErrorData(Model):
     """The ``data`` of error -32022. [2026-07-28 basic/versioning §Protocol Version Negotiation]"""
 
@@ -40,7 +39,7 @@ class UnsupportedProtocolVersionErrorData(Model):
     requested: str
 
 
-@dataclass(eq=False, repr=False)
+@message
 class MissingRequiredClientCapabilityErrorData(Model):
     """The ``data`` of error -32021. [2026-07-28 basic/index §Error Codes]"""
 

@@ -8,8 +8,7 @@ user follows a link and what is entered there never passes through the client.
 from dataclasses import field
 from typing import Dict, List, Literal, Optional, Union
 
-from ..codec import Mark, Model, member, tell_apart
-from ..records import dataclass
+from ..codec import Mark, Model, member, message, tell_apart
 from ..revisions import R2025_06_18, R2025_11_25
 from .base import MetaObject, RequestMetaObject, notification_meta
 from .tasks import TaskMetadata
@@ -18,7 +17,7 @@ from .tasks import TaskMetadata
 # -- Schemas of form fields --------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class StringSchema(Model):
     """A text field. [2025-11-25.. client/elicitation §Requested Schema]"""
 
@@ -33,7 +32,7 @@ class StringSchema(Model):
     default: Optional[str] = member(default=None, since=R2025_11_25)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class NumberSchema(Model):
     """A field for a number or an integer. [2025-11-25.. client/elicitation §Requested Schema]"""
 
@@ -47,7 +46,7 @@ class NumberSchema(Model):
     default: Optional[float] = member(default=None, since=R2025_11_25)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class BooleanSchema(Model):
     """A yes-or-no field. [2025-11-25.. client/elicitation §Requested Schema]"""
 
@@ -59,7 +58,7 @@ class BooleanSchema(Model):
     default: Optional[bool] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class UntitledSingleSelectEnumSchema(Model):
     """A choice of one of several values. [2025-11-25.. client/elicitation §Requested Schema]"""
 
@@ -72,7 +71,7 @@ class UntitledSingleSelectEnumSchema(Model):
     default: Optional[str] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class EnumOption(Model):
     """A value and the words that are shown for it."""
 
@@ -82,7 +81,7 @@ class EnumOption(Model):
     title: str
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TitledSingleSelectEnumSchema(Model):
     """A choice of one of several values that have titles. [2025-11-25.. client/elicitation §Requested Schema]"""
 
@@ -95,7 +94,7 @@ class TitledSingleSelectEnumSchema(Model):
     default: Optional[str] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class UntitledItems(Model):
     """The values of a choice of several."""
 
@@ -105,7 +104,7 @@ class UntitledItems(Model):
     enum: List[str]
 
 
-@dataclass(eq=False, repr=False)
+@message
 class UntitledMultiSelectEnumSchema(Model):
     """A choice of some of several values. [2025-11-25.. client/elicitation §Requested Schema]"""
 
@@ -120,7 +119,7 @@ class UntitledMultiSelectEnumSchema(Model):
     default: Optional[List[str]] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TitledItems(Model):
     """The values of a choice of several, with titles."""
 
@@ -129,7 +128,7 @@ class TitledItems(Model):
     any_of: List[EnumOption]
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TitledMultiSelectEnumSchema(Model):
     """A choice of some of several values that have titles. [2025-11-25.. client/elicitation §Requested Schema]"""
 
@@ -144,7 +143,7 @@ class TitledMultiSelectEnumSchema(Model):
     default: Optional[List[str]] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class LegacyTitledEnumSchema(Model):
     """Titles in a list beside the values, the only way in 2025-06-18.
 
@@ -179,7 +178,7 @@ tell_apart(
 )
 
 
-@dataclass(eq=False, repr=False)
+@message
 class RequestedSchema(Model):
     """The whole form. [2025-11-25.. client/elicitation §Requested Schema]"""
 
@@ -194,7 +193,7 @@ class RequestedSchema(Model):
 # -- Request -----------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ElicitRequestFormParams(Model):
     """A form to fill in. [2025-11-25.. client/elicitation §Form Mode Elicitation Requests]"""
 
@@ -207,7 +206,7 @@ class ElicitRequestFormParams(Model):
     meta: Optional[MetaObject] = member(default=None, until=R2025_11_25, shape=RequestMetaObject)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ElicitRequestURLParams(Model):
     """A link to follow. [2025-11-25.. client/elicitation §URL Mode Elicitation Requests]"""
 
@@ -234,7 +233,7 @@ tell_apart(
 ElicitedValue = Union[str, int, float, bool]
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ElicitResult(Model):
     """The answer of a user. [2025-06-18.. client/elicitation §Response Actions]"""
 
@@ -250,7 +249,7 @@ class ElicitResult(Model):
 # -- Notification and error of 2025-11-25 ------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ElicitationCompleteNotificationParams(Model):
     """The user has finished at the URL of a link.
 
@@ -263,7 +262,7 @@ class ElicitationCompleteNotificationParams(Model):
     meta: Optional[MetaObject] = notification_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class URLElicitationRequiredErrorData(Model):
     """The ``data`` of error -32042. [2025-11-25 client/elicitation §URL Elicitation Required Error]"""
 

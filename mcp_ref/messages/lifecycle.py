@@ -9,8 +9,7 @@ Negotiation]. The revision without a handshake declares the same objects elsewhe
 
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Implementation, MetaObject, request_meta, result_meta
 
@@ -21,14 +20,14 @@ Settings = Dict[str, Any]
 """The value of a capability that has no members defined."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class RootsCapability(Model):
     """The capability ``roots``. [.. client/roots §Capabilities]"""
 
     list_changed: Optional[bool] = member(default=None, until=R2025_11_25)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SamplingCapability(Model):
     """The capability ``sampling``. [.. client/sampling §Capabilities]"""
 
@@ -37,7 +36,7 @@ class SamplingCapability(Model):
     tools: Optional[Settings] = member(default=None, since=R2025_11_25)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ElicitationCapability(Model):
     """The capability ``elicitation``; without members it means forms only. [2025-06-18.. client/elicitation
     §Capabilities]"""
@@ -48,7 +47,7 @@ class ElicitationCapability(Model):
     url: Optional[Settings] = member(default=None, since=R2025_11_25)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ClientCapabilities(Model):
     """The capabilities of a client."""
 
@@ -61,14 +60,14 @@ class ClientCapabilities(Model):
     """Extensions by identifier, such as ``com.example/thing``: their settings."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListChangedCapability(Model):
     """The capabilities ``tools`` and ``prompts``. [.. server/tools §Capabilities]"""
 
     list_changed: Optional[bool] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ResourcesCapability(Model):
     """The capability ``resources``. [.. server/resources §Capabilities]"""
 
@@ -76,7 +75,7 @@ class ResourcesCapability(Model):
     list_changed: Optional[bool] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ServerCapabilities(Model):
     """The capabilities of a server."""
 
@@ -90,7 +89,7 @@ class ServerCapabilities(Model):
     extensions: Optional[Dict[str, Settings]] = member(default=None, since=R2026_07_28)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class InitializeRequestParams(Model):
     """The params of `initialize`, from the client. [..2025-11-25 basic/lifecycle §Initialization]"""
 
@@ -103,7 +102,7 @@ class InitializeRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class InitializeResult(Model):
     """The result of `initialize`, from the server. [..2025-11-25 basic/lifecycle §Version Negotiation]"""
 

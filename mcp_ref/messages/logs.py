@@ -6,8 +6,7 @@ request has the level for the messages that are sent while it runs.
 
 from typing import Any, Literal, Optional, Tuple
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_11_25
 from .base import MetaObject, notification_meta, request_meta
 
@@ -17,7 +16,7 @@ LEVELS: Tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "criti
 """The levels, least severe first, as in RFC 5424. [.. server/utilities/logging §Log Levels]"""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SetLevelRequestParams(Model):
     """The params of `logging/setLevel`. [..2025-11-25 server/utilities/logging §Setting Log Level]"""
 
@@ -28,7 +27,7 @@ class SetLevelRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class LoggingMessageNotificationParams(Model):
     """The params of `notifications/message`. [.. server/utilities/logging §Log Message Notifications]"""
 

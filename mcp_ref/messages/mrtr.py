@@ -8,8 +8,7 @@ request again with an answer under each key, and with the server's ``request_sta
 from dataclasses import field
 from typing import Dict, Optional, Union
 
-from ..codec import Mark, Model, member, tell_apart
-from ..records import dataclass
+from ..codec import Mark, Model, member, message, tell_apart
 from ..revisions import R2026_07_28
 from .base import MetaObject, result_meta, result_type
 from .elicitation import ElicitRequestParams, ElicitResult
@@ -17,7 +16,7 @@ from .roots import ListRootsRequestParams, ListRootsResult
 from .sampling import CreateMessageRequestParams, CreateMessageResult
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CreateMessageRequest(Model):
     """A sampling request inside a result. [2026-07-28 basic/patterns/mrtr §Supported Requests]"""
 
@@ -27,7 +26,7 @@ class CreateMessageRequest(Model):
     params: CreateMessageRequestParams
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListRootsRequest(Model):
     """A request for roots inside a result. [2026-07-28 basic/patterns/mrtr §Supported Requests]"""
 
@@ -37,7 +36,7 @@ class ListRootsRequest(Model):
     params: Optional[ListRootsRequestParams] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ElicitRequest(Model):
     """An elicitation request inside a result. [2026-07-28 basic/patterns/mrtr §Supported Requests]"""
 
@@ -58,7 +57,7 @@ InputResponses = Dict[str, InputResponse]
 tell_apart(Mark(ListRootsResult, "roots"), Mark(ElicitResult, "action"), Mark(CreateMessageResult, "model"))
 
 
-@dataclass(eq=False, repr=False)
+@message
 class InputRequiredResult(Model):
     """The result of a request that needs input first. [2026-07-28 basic/patterns/mrtr §InputRequiredResult]
 

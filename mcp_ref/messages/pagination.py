@@ -6,14 +6,13 @@ other; only a missing one ends the list. [.. server/utilities/pagination §Imple
 
 from typing import Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from .base import MetaObject, request_meta, result_meta, result_type
 
 Cursor = str
 
 
-@dataclass(eq=False, repr=False)
+@message
 class PaginatedRequestParams(Model):
     """The params of every list request. [.. server/utilities/pagination §Request Format]"""
 
@@ -22,7 +21,7 @@ class PaginatedRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class PaginatedResult(Model):
     """The base of every list result. [.. server/utilities/pagination §Response Format]"""
 

@@ -5,13 +5,12 @@
 
 from typing import Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_03_26
 from .base import MetaObject, ProgressToken, notification_meta
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ProgressNotificationParams(Model):
     """The params of `notifications/progress`. ``progress`` only grows, even if ``total`` is not known."""
 

@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING, Dict, List, Optional
 
-from ..codec import Model, member
-from ..options import spelt
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Icon, MetaObject, Role, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
@@ -18,8 +16,7 @@ if TYPE_CHECKING:
 # -- What a prompt is --------------------------------------------------------------------------
 
 
-@spelt
-@dataclass(eq=False, repr=False)
+@message
 class PromptArgument(Model):
     """An argument of a prompt. [.. server/prompts §Prompt]"""
 
@@ -29,7 +26,7 @@ class PromptArgument(Model):
     required: Optional[bool] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Prompt(Model):
     """A prompt as `prompts/list` shows it. [.. server/prompts §Prompt]"""
 
@@ -41,7 +38,7 @@ class Prompt(Model):
     meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class PromptMessage(Model):
     """A message of a prompt. [.. server/prompts §PromptMessage]"""
 
@@ -57,7 +54,7 @@ class PromptMessage(Model):
 # -- List --------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListPromptsResult(Model):
     """A page of prompts. [.. server/prompts §Listing Prompts]"""
 
@@ -72,7 +69,7 @@ class ListPromptsResult(Model):
 # -- Get ---------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class GetPromptRequestParams(Model):
     """The params of `prompts/get`: the name and the arguments. [.. server/prompts §Getting a Prompt]"""
 
@@ -83,7 +80,7 @@ class GetPromptRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class GetPromptResult(Model):
     """The messages to put before the model. [.. server/prompts §Getting a Prompt]"""
 

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, List, Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Annotations, Icon, MetaObject, notification_meta, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 # -- What a resource is ------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Resource(Model):
     """A resource as `resources/list` shows it. [.. server/resources §Resource]"""
 
@@ -33,7 +32,7 @@ class Resource(Model):
     meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ResourceTemplate(Model):
     """Resources whose URIs have variables (RFC 6570). [.. server/resources §Resource Templates]"""
 
@@ -51,7 +50,7 @@ class ResourceTemplate(Model):
 # -- List --------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListResourcesResult(Model):
     """A page of resources. [.. server/resources §Listing Resources]"""
 
@@ -63,7 +62,7 @@ class ListResourcesResult(Model):
     meta: Optional[MetaObject] = result_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListResourceTemplatesResult(Model):
     """A page of templates. [.. server/resources §Resource Templates]"""
 
@@ -78,7 +77,7 @@ class ListResourceTemplatesResult(Model):
 # -- Read --------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ReadResourceRequestParams(Model):
     """The params of `resources/read`. [.. server/resources §Reading Resources]"""
 
@@ -88,7 +87,7 @@ class ReadResourceRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ReadResourceResult(Model):
     """The contents of a resource; several parts if the URI names a container. [.. server/resources §Reading
     Resources]"""
@@ -108,7 +107,7 @@ class ReadResourceResult(Model):
 # -- Subscribe and change notifications --------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SubscribeRequestParams(Model):
     """The params of `resources/subscribe`. [..2025-11-25 server/resources §Subscriptions]"""
 
@@ -118,7 +117,7 @@ class SubscribeRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class UnsubscribeRequestParams(Model):
     """The params of `resources/unsubscribe`. [..2025-11-25 server/resources §Subscriptions]"""
 
@@ -128,7 +127,7 @@ class UnsubscribeRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ResourceUpdatedNotificationParams(Model):
     """A resource, or a part of what was subscribed to, has changed. [.. server/resources §Subscriptions]"""
 

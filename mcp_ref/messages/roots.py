@@ -2,13 +2,12 @@
 
 from typing import List, Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_06_18, R2025_11_25
 from .base import MetaObject, ProgressToken
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Root(Model):
     """A root: a place and its name. [.. client/roots §Root]"""
 
@@ -18,7 +17,7 @@ class Root(Model):
     meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListRootsMetaObject(Model):
     """A free `_meta`: since 2026-07-28 the request travels inside a result, where no members are defined."""
 
@@ -27,14 +26,14 @@ class ListRootsMetaObject(Model):
     progress_token: Optional[ProgressToken] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListRootsRequestParams(Model):
     """The params of `roots/list`: no members but `_meta`. [.. client/roots §Listing Roots]"""
 
     meta: Optional[MetaObject] = member(default=None, shape=ListRootsMetaObject)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListRootsResult(Model):
     """The result of `roots/list`. [.. client/roots §Listing Roots]"""
 

@@ -7,10 +7,9 @@ Since 2025-11-25 a message may have several blocks, and the model may use tools:
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Union
 
-from ..codec import ABSENT, Model, member, nullable
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_06_18, R2025_11_25
-from .base import MetaObject, RequestMetaObject, Role, Structured
+from .base import MetaObject, RequestMetaObject, Role
 from .content import AudioContent, ContentBlock, ImageContent, TextContent, text_of
 
 if TYPE_CHECKING:
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 # -- Choosing a model --------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ModelHint(Model):
     """A name, or a part of one, such as ``sonnet``. [.. client/sampling §Model Hints]"""
 
     name: Optional[str] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ModelPreferences(Model):
     """The preferences of the server for a model; each priority from 0 to 1. [.. client/sampling §Model Preferences]"""
 
@@ -39,7 +38,7 @@ class ModelPreferences(Model):
     intelligence_priority: Optional[float] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ToolChoice(Model):
     """The rule whether the model may or must use tools. [2025-11-25.. client/sampling §Tool Choice Modes]"""
 
@@ -52,7 +51,7 @@ class ToolChoice(Model):
 # -- Messages ----------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ToolUseContent(Model):
     """The model wants a tool called. [2025-11-25.. client/sampling §Sampling with Tools]"""
 
@@ -65,8 +64,7 @@ class ToolUseContent(Model):
     meta: Optional[MetaObject] = member(default=None)
 
 
-@nullable("structured_content")
-@dataclass(eq=False, repr=False)
+@message
 class ToolResultContent(Model):
     """The result of a tool use. [2025-11-25.. client/sampling §Tool Result Messages]"""
 
@@ -75,7 +73,7 @@ class ToolResultContent(Model):
     type: str = field(init=False, default="tool_result")
     tool_use_id: str
     content: List[ContentBlock]
-    structured_content: Structured = member(default=ABSENT, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
+    structured_content: Optional[Any] = member(default=None, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
     """Structured content, as in `CallToolResult`."""
     is_error: Optional[bool] = member(default=None)
     meta: Optional[MetaObject] = member(default=None)
@@ -85,7 +83,7 @@ SamplingMessageContentBlock = Union[TextContent, ImageContent, AudioContent, Too
 SamplingContent = Union[SamplingMessageContentBlock, List[SamplingMessageContentBlock]]
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SamplingMessage(Model):
     """A message of the conversation. [.. client/sampling §Messages]"""
 
@@ -102,7 +100,7 @@ class SamplingMessage(Model):
 # -- Request and result ------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CreateMessageRequestParams(Model):
     """The params of `sampling/createMessage`. [.. client/sampling §Creating Messages]"""
 
@@ -121,7 +119,7 @@ class CreateMessageRequestParams(Model):
     meta: Optional[MetaObject] = member(default=None, until=R2025_11_25, shape=RequestMetaObject)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CreateMessageResult(Model):
     """The result of `sampling/createMessage`. [.. client/sampling §Creating Messages]"""
 

@@ -6,13 +6,12 @@ The stream stays open; every message on it has the id of the request in its `_me
 
 from typing import List, Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2026_07_28
 from .base import Implementation, MetaObject, RequestId, notification_meta, request_meta, result_type
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SubscriptionFilter(Model):
     """The changes that a client asks for. [2026-07-28 basic/patterns/subscriptions §Notification Filter]"""
 
@@ -25,7 +24,7 @@ class SubscriptionFilter(Model):
     """URIs of resources."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SubscriptionsListenRequestParams(Model):
     """The params of `subscriptions/listen`. [2026-07-28 basic/patterns/subscriptions §Opening a Stream]"""
 
@@ -35,7 +34,7 @@ class SubscriptionsListenRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SubscriptionsAcknowledgedNotificationParams(Model):
     """The changes that the server will send. [2026-07-28 basic/patterns/subscriptions §Acknowledgment]"""
 
@@ -45,7 +44,7 @@ class SubscriptionsAcknowledgedNotificationParams(Model):
     meta: Optional[MetaObject] = notification_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SubscriptionsListenResultMetaObject(Model):
     """The members that the protocol defines in the `_meta` of the last message of a stream."""
 
@@ -55,7 +54,7 @@ class SubscriptionsListenResultMetaObject(Model):
     server_info: Optional[Implementation] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SubscriptionsListenResult(Model):
     """The server has ended the stream. [2026-07-28 basic/patterns/subscriptions §Graceful Closure]"""
 

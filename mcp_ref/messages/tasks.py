@@ -6,8 +6,7 @@ tasks, as its capabilities say: a server `tools/call`, a client sampling and eli
 
 from typing import Any, Dict, List, Literal, Optional
 
-from ..codec import Model, member
-from ..records import dataclass
+from ..codec import Model, member, message
 from ..revisions import R2025_11_25
 from .base import MetaObject, notification_meta, request_meta, result_meta
 from .pagination import Cursor
@@ -22,7 +21,7 @@ RELATED_TASK = "io.modelcontextprotocol/related-task"
 # -- Capabilities ------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskToolsCapability(Model):
     """The tool requests that a server runs as tasks. [2025-11-25 basic/utilities/tasks §Server Capabilities]"""
 
@@ -31,7 +30,7 @@ class TaskToolsCapability(Model):
     call: Optional[Dict[str, Any]] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskSamplingCapability(Model):
     """The sampling requests that a client runs as tasks. [2025-11-25 basic/utilities/tasks §Client Capabilities]"""
 
@@ -40,7 +39,7 @@ class TaskSamplingCapability(Model):
     create_message: Optional[Dict[str, Any]] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskElicitationCapability(Model):
     """The elicitation requests that a client runs as tasks. [2025-11-25 basic/utilities/tasks §Client Capabilities]"""
 
@@ -49,7 +48,7 @@ class TaskElicitationCapability(Model):
     create: Optional[Dict[str, Any]] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ServerTaskRequestsCapability(Model):
     """The requests a server runs as tasks. [2025-11-25 basic/utilities/tasks §Server Capabilities]"""
 
@@ -58,7 +57,7 @@ class ServerTaskRequestsCapability(Model):
     tools: Optional[TaskToolsCapability] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ClientTaskRequestsCapability(Model):
     """The requests a client runs as tasks. [2025-11-25 basic/utilities/tasks §Client Capabilities]"""
 
@@ -68,7 +67,7 @@ class ClientTaskRequestsCapability(Model):
     elicitation: Optional[TaskElicitationCapability] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ServerTasksCapability(Model):
     """The capability ``tasks`` of a server. [2025-11-25 basic/utilities/tasks §Server Capabilities]
     [2025-11-25 basic/utilities/tasks §Capabilities] MUST"""
@@ -80,7 +79,7 @@ class ServerTasksCapability(Model):
     requests: Optional[ServerTaskRequestsCapability] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ClientTasksCapability(Model):
     """The capability ``tasks`` of a client. [2025-11-25 basic/utilities/tasks §Client Capabilities]
     [2025-11-25 basic/utilities/tasks §Capabilities] MUST"""
@@ -95,7 +94,7 @@ class ClientTasksCapability(Model):
 # -- What a task is ----------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskMetadata(Model):
     """The member ``task`` of a request that shall run as one. [2025-11-25 basic/utilities/tasks §Task Parameters]"""
 
@@ -105,7 +104,7 @@ class TaskMetadata(Model):
     """For how many milliseconds after its creation the task should be kept."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class RelatedTaskMetadata(Model):
     """The value under `RELATED_TASK`. [2025-11-25 basic/utilities/tasks §Related Task Metadata]"""
 
@@ -114,7 +113,7 @@ class RelatedTaskMetadata(Model):
     task_id: str
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Task(Model):
     """A task and its status. [2025-11-25 basic/utilities/tasks §Task]
 
@@ -136,7 +135,7 @@ class Task(Model):
     status_message: Optional[str] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CreateTaskResult(Model):
     """The immediate result of a request that runs as a task. [2025-11-25 basic/utilities/tasks §Creating Tasks]"""
 
@@ -149,7 +148,7 @@ class CreateTaskResult(Model):
 # -- List, get, fetch, cancel ------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListTasksResult(Model):
     """The result of `tasks/list`, a page of it. [2025-11-25 basic/utilities/tasks §Listing Tasks]
     [2025-11-25 basic/utilities/tasks §Task Listing] SHOULD"""
@@ -161,7 +160,7 @@ class ListTasksResult(Model):
     meta: Optional[MetaObject] = result_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskIdParams(Model):
     """The params of every request about one task. [2025-11-25 basic/utilities/tasks §Getting Tasks]"""
 
@@ -171,21 +170,21 @@ class TaskIdParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class GetTaskResult(Task):
     """A task, as a result. [2025-11-25 basic/utilities/tasks §Getting Tasks]"""
 
     meta: Optional[MetaObject] = result_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CancelTaskResult(Task):
     """A task, as a result. [2025-11-25 basic/utilities/tasks §Cancelling Tasks]"""
 
     meta: Optional[MetaObject] = result_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class GetTaskPayloadResult(Model):
     """The result that the request would have had without a task: its members are in `extra`.
 
@@ -200,7 +199,7 @@ class GetTaskPayloadResult(Model):
 # -- Notification ------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskStatusNotificationParams(Task):
     """A task with its new status. [2025-11-25 basic/utilities/tasks §Task Status Notification]"""
 

@@ -7,12 +7,10 @@ result. Both schemas stay plain dicts here: they are documents with rules of the
 
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional
 
-from ..codec import ABSENT, Model, held, member, nullable
+from ..codec import NULL, Model, member, message
 from ..jsontext import loads
-from ..options import spelt
-from ..records import dataclass
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
-from .base import Icon, MetaObject, Structured, request_meta, result_meta, result_type
+from .base import Icon, MetaObject, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
 from .content import ContentBlock, TextContent, text_of
 from .pagination import Cursor
@@ -27,8 +25,7 @@ JSONSchema = Dict[str, Any]
 # -- What a tool is ----------------------------------------------------------------------------
 
 
-@spelt
-@dataclass(eq=False, repr=False)
+@message
 class ToolAnnotations(Model):
     """Hints on what a tool does; they are as trustworthy as its server. [2025-03-26.. server/tools §Tool]"""
 
@@ -45,7 +42,7 @@ class ToolAnnotations(Model):
     """True if not given: the tool works with things outside, as a web search does."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ToolExecution(Model):
     """The rule whether a tool may, must or must not run as a task. [2025-11-25 basic/utilities/tasks §Tool-Level
     Negotiation]"""
@@ -56,7 +53,7 @@ class ToolExecution(Model):
     """Forbidden if not given."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ToolInputSchema(Model):
     """The rule of an input schema: arguments are an object. [.. server/tools §Tool]"""
 
@@ -67,7 +64,7 @@ class ToolInputSchema(Model):
     required: Optional[List[str]] = member(default=None, until=R2025_11_25)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ToolOutputSchema(Model):
     """The rule of an output schema; the last revision allows any. [2025-06-18.. server/tools §Output Schema]"""
 
@@ -79,7 +76,7 @@ class ToolOutputSchema(Model):
     required: Optional[List[str]] = member(default=None, until=R2025_11_25)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Tool(Model):
     """A tool as `tools/list` shows it. [.. server/tools §Tool]"""
 
@@ -98,7 +95,7 @@ class Tool(Model):
 # -- List --------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListToolsResult(Model):
     """A page of tools. [.. server/tools §Listing Tools]"""
 
@@ -113,7 +110,7 @@ class ListToolsResult(Model):
 # -- Call --------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CallToolRequestParams(Model):
     """The params of `tools/call`: the name and the arguments. [.. server/tools §Calling Tools]"""
 
@@ -126,18 +123,16 @@ class CallToolRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@nullable("structured_content")
-@dataclass(eq=False, repr=False)
+@message
 class CallToolResult(Model):
     """The result of a tool; ``is_error`` is true if the tool failed. [.. server/tools §Tool Result]"""
 
     content: List[ContentBlock]
-    structured_content: Structured = member(
-        default=ABSENT, since=R2025_06_18, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
+    structured_content: Optional[Any] = member(
+        default=None, since=R2025_06_18, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
     """Any JSON value, an object up to 2025-11-25; None if there is none.
 
-    JSON null [2026-07-28 server/tools §Structured Content] is None, too: ``has_structured_content`` tells them apart.
-    To make a result with JSON null, pass `mcp_ref.codec.NULL`.
+    JSON null [2026-07-28 server/tools §Structured Content] is `mcp_ref.codec.NULL`, which is false like None.
     """
     is_error: Optional[bool] = member(default=None)
     """False if not given."""
@@ -158,32 +153,18 @@ class CallToolResult(Model):
         content ``{"result": value}`` whose text is the JSON of the value alone, this is the value.
         """
         structured = self.structured_content
-        if self.has_structured_content and not (isinstance(structured, dict) and list(structured) == ["result"]):
+        if structured is NULL:
+            return None
+        if structured is not None and not (isinstance(structured, dict) and list(structured) == ["result"]):
             return structured
         texts = [block.text for block in self.content if isinstance(block, TextContent)]
         try:
             value = loads(texts[0].encode("utf-8")) if len(texts) == 1 else None
         except ValueError:  # not JSON
             return structured
-        return value if not self.has_structured_content or structured == {"result": value} else structured
+        return value if structured is None or structured == {"result": value} else structured
 
     @property
     def has_structured_content(self) -> bool:
         """True if there is structured content, JSON null among them."""
-        return held(self, "structured_content") is not ABSENT
-
-    def __repr__(self) -> str:
-        """The result in short for a person: whether it failed, text, structured content, other blocks."""
-        from reprlib import Repr
-
-        short = Repr()
-        short.maxstring = short.maxother = short.maxlong = 120
-        blocks = self.content if isinstance(self.content, list) else [self.content]
-        others = [str(getattr(block, "type", type(block).__name__)) for block in blocks if not hasattr(block, "text")]
-        parts = [short.repr(self.text)] if len(others) < len(blocks) else []
-        if others:
-            parts.append("other content: %s" % short.repr(others))
-        if self.has_structured_content:
-            parts.append("structured_content=%s" % short.repr(self.structured_content))
-        return "<%s, %s: %s>" % (
-            type(self).__name__, "failed" if self.is_error else "ok", ", ".join(parts) or "no content")
+        return self.structured_content is not None

@@ -31,13 +31,12 @@ has an ``id``, by which a server that remembers ids can refuse the second use.
 import hmac
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..errors import INVALID_PARAMS, RpcError
 from ..jsontext import dumps
-from ..records import dataclass
 from .caching import DEPENDING
 
 REFUSAL = "Invalid params: params.requestState is not one that can be used for this request now"

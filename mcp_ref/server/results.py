@@ -35,7 +35,7 @@ import os
 from copy import copy
 from typing import TYPE_CHECKING, Any, Dict, List, Union
 
-from ..codec import ABSENT, NULL, Model, encode, held
+from ..codec import NULL, Model, encode
 from ..errors import ToolError
 from ..jsonrpc import Encoded
 from ..jsontext import dumps, is_deep
@@ -191,13 +191,13 @@ def result_of(tool: "RegisteredTool", value: Any) -> CallToolResult:
 
 def _checked_result(tool: "RegisteredTool", given: CallToolResult) -> CallToolResult:
     """Return a copy of a result that the author made, checked and completed."""
-    structured = held(given, "structured_content")
+    structured = given.structured_content
     if tool.output_schema is not None and not given.is_error:
-        if structured is ABSENT:
+        if structured is None:
             raise BadResult("the tool has an output schema, but the result has no structured content")
         if is_deep(structured, DEFAULT.max_depth):
             dumps(structured)  # raises `JsonError`; validation would recurse too deeply
-        violations = tool.outputs.validate(structured)
+        violations = tool.outputs.validate(None if structured is NULL else structured)
         if violations:
             raise _unlike_schema(violations)
     if given.meta is not None:
@@ -206,8 +206,8 @@ def _checked_result(tool: "RegisteredTool", given: CallToolResult) -> CallToolRe
         check_meta("_meta", given.meta)
     made = copy(given)
     made.content = [checked_block("content[%d]" % at, block) for at, block in enumerate(given.content)]
-    if structured is not ABSENT and not made.content:
-        made.content = [TextContent(text=dumps(structured))]
+    if structured is not None and not made.content:
+        made.content = [TextContent(text=dumps(None if structured is NULL else structured))]
     return made
 
 

@@ -18,7 +18,7 @@ from tests.meta.facts import (
 )
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
-    ("version", "revisions", "deadline", "records", "urls", "sqlitefile"),
+    ("version", "revisions", "deadline", "urls", "sqlitefile"),
     ("diagnostics", "options", "requirements"),
     ("limits", "deprecations"),
     ("errors",),

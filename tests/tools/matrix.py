@@ -35,7 +35,7 @@ SOURCES = tuple("tests/meta/test_%s.py" % name for name in (
     "secrets", "tree"))
 DEPENDENT = ("tests/client", "tests/host", "tests/peer", "tests/protocol", "tests/server", "tests/transports",
              "tests/test_codec.py", "tests/test_jsonrpc.py", "tests/test_jsontext.py", "tests/test_messages.py",
-             "tests/test_records.py", "tests/test_usercode.py")
+             "tests/test_usercode.py")
 
 
 class Outcome(NamedTuple):

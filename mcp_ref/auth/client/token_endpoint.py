@@ -35,11 +35,11 @@ server about a refusal is cleaned of all that we sent before it goes into an err
 import re
 import secrets
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from urllib.parse import quote_plus
 
 from ...errors import AuthError, TokenRefused
-from ...records import Record, dataclass
 from ..challenge import scope_list
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ _JWT = re.compile(r"eyJ[A-Za-z0-9_\-]+(?:\.[A-Za-z0-9_\-]*)*")
 """A signed token of any origin: our assertions and proofs, which are made for one request, are such."""
 
 
-@dataclass(eq=False, repr=False)
-class Token(Record):
+@dataclass
+class Token:
     """An access token and what is known of it. Not to be changed: make another one."""
 
     access_token: str
@@ -89,7 +89,7 @@ class Token(Record):
 
     def to_json(self) -> Dict[str, Any]:
         """Return all members as a JSON object, for a store."""
-        return {name: value for name, value in self._fields() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     @classmethod
     def of_json(cls, record: Mapping[str, Any]) -> "Optional[Token]":
@@ -107,8 +107,8 @@ class Token(Record):
         return cls(**values)
 
 
-@dataclass(eq=False, repr=False)
-class ClientInfo(Record):
+@dataclass
+class ClientInfo:
     """The client as one authorization server knows it. Never shown to another one: ``issuer`` says whose it is
     [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST."""
 
@@ -140,7 +140,7 @@ class ClientInfo(Record):
 
     def to_json(self) -> Dict[str, Any]:
         """Return all members as a JSON object, for a store."""
-        return {name: value for name, value in self._fields() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     @classmethod
     def of_json(cls, record: Mapping[str, Any]) -> "Optional[ClientInfo]":

@@ -32,7 +32,7 @@ alike, each as it came. URIs come in whatever spelling the client has chosen: co
 """
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from json import dumps
@@ -43,7 +43,6 @@ from ...http11.message import HttpRequest
 from ...methods import CALL_TOOL, COMPLETE, GET_PROMPT, LISTEN, METHODS, READ_RESOURCE, SUBSCRIBE, UNSUBSCRIBE
 from ...options import spelt
 from ...protocol.uris import Folded, folded, normal
-from ...records import Record, dataclass
 from ...streamable.server.authenticate import AccessDenied
 from ...uritemplate import Template
 from ..challenge import OFFLINE, SCOPE, format_challenge
@@ -57,8 +56,8 @@ _LONGEST = 200
 
 
 @spelt
-@dataclass(eq=False, repr=False)
-class AccessToken(Record):
+@dataclass
+class AccessToken:
     """The contents of a verified token. Members that a verifier does not know of are left as they are.
 
     ``subject``: the person or program that it speaks for. ``client_id``: the program that presents it. ``issuer``: the

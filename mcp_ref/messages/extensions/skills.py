@@ -5,8 +5,7 @@ The page is ``extensions/skills/skills`` of `mcp_ref.requirements`.
 
 from typing import Any, Dict, List, Literal, Optional, Union
 
-from ...codec import Model, member
-from ...records import dataclass
+from ...codec import Model, member, message
 from ...revisions import R2026_07_28
 from ..base import MetaObject, request_meta, result_meta, result_type
 from ..caching import CacheScope, cache_scope, ttl_ms
@@ -22,7 +21,7 @@ DYNAMIC: Literal["dynamic"] = "dynamic"
 # -- What a skill is ---------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SkillResource(Model):
     """A file of a skill."""
 
@@ -35,7 +34,7 @@ class SkillResource(Model):
     """Bytes of the raw content."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class SkillFrontmatter(Model):
     """The members that the frontmatter of every skill has; what else its author wrote is in `extra`."""
 
@@ -45,7 +44,7 @@ class SkillFrontmatter(Model):
     description: str
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Skill(Model):
     """The entry of a skill."""
 
@@ -61,7 +60,7 @@ class Skill(Model):
 # -- List, get, and the children of a directory ------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ListSkillsResult(Model):
     """A page of skills, the result of `skills/list`."""
 
@@ -75,7 +74,7 @@ class ListSkillsResult(Model):
     meta: Optional[MetaObject] = result_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class GetSkillParams(Model):
     """The params of `skills/get`."""
 
@@ -86,7 +85,7 @@ class GetSkillParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class GetSkillResult(Model):
     """One skill, the result of `skills/get`."""
 
@@ -99,7 +98,7 @@ class GetSkillResult(Model):
     meta: Optional[MetaObject] = result_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ReadDirectoryParams(Model):
     """The params of `resources/directory/read`."""
 
@@ -111,7 +110,7 @@ class ReadDirectoryParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class ReadDirectoryResult(Model):
     """A page of the direct children of a directory, the result of `resources/directory/read`."""
 

@@ -19,8 +19,7 @@ schema of the extension            here
 from dataclasses import field
 from typing import Any, Dict, List, Optional, Union
 
-from ...codec import Model, member
-from ...records import dataclass
+from ...codec import Model, member, message
 from ...revisions import R2026_07_28
 from ..base import Error, MetaObject, request_meta, result_type
 from ..mrtr import InputRequests, InputResponses
@@ -35,7 +34,7 @@ _ALWAYS = ((None, None),)
 # -- What a task is ----------------------------------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskState(Model):
     """A task and its status: what all its forms have in common."""
 
@@ -54,7 +53,7 @@ class TaskState(Model):
     meta: Optional[MetaObject] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskCreated(TaskState):
     """The result of a call that goes on as a task; it has the task and neither result, error nor questions. It alone is
     of the type ``task`` [2026-07-28 extensions/tasks/tasks §Polymorphic Results] MUST, MUST NOT."""
@@ -62,7 +61,7 @@ class TaskCreated(TaskState):
     result_type: str = result_type(TASK)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class _Detailed(TaskState):
     """A task with what its status brings along: the result of `tasks/get`, and the params of `notifications/tasks`
     [2026-07-28 extensions/tasks/tasks §Task Polling > Response] MUST.
@@ -73,14 +72,14 @@ class _Detailed(TaskState):
     result_type: Optional[str] = member(default=None)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class WorkingTask(_Detailed):
     """A task that is at work."""
 
     status: TaskStatus = field(init=False, default="working")
 
 
-@dataclass(eq=False, repr=False)
+@message
 class InputRequiredTask(_Detailed):
     """A task that waits for answers; its questions are all that are open."""
 
@@ -88,7 +87,7 @@ class InputRequiredTask(_Detailed):
     input_requests: Optional[InputRequests] = member(default=None, required=_ALWAYS)
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CompletedTask(_Detailed):
     """A task whose request has a result, which may say that the tool has failed."""
 
@@ -97,7 +96,7 @@ class CompletedTask(_Detailed):
     """The result that the request would have had without a task."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class FailedTask(_Detailed):
     """A task whose request has ended in an error."""
 
@@ -106,7 +105,7 @@ class FailedTask(_Detailed):
     """The error that the request would have had without a task."""
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CancelledTask(_Detailed):
     """A task that was cancelled before its request had an answer."""
 
@@ -120,7 +119,7 @@ DetailedTask = Union[WorkingTask, InputRequiredTask, CompletedTask, FailedTask, 
 # -- Requests, and what a client listens for ---------------------------------------------------
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskParams(Model):
     """The params of `tasks/get` and `tasks/cancel`."""
 
@@ -130,7 +129,7 @@ class TaskParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class UpdateTaskParams(Model):
     """The params of `tasks/update`: answers by the keys of their questions
     [2026-07-28 extensions/tasks/tasks §Task Update Requests > Request] MUST."""
@@ -142,7 +141,7 @@ class UpdateTaskParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TaskSubscriptionFilter(SubscriptionFilter):
     """The changes that a client asks for, tasks among them; in `subscriptions/listen` and in its acknowledgement."""
 
