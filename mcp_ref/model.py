@@ -136,12 +136,13 @@ class Model:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = self.__dict__
-        fields.update(zip(self.__match_args__, values), **named)
+        fields.update(zip(self.__match_args__, values))
+        fields.update(named)
         # Fewer fields than arguments: there were too many, or two for one field.
-        if len(fields) < len(values) + len(named) or not self._required <= fields.keys() <= self._known:
+        if len(fields) < len(values) + len(named) or not (
+                self._required.issubset(fields) and self._known.issuperset(named)):
             self._refuse(values, named)
-        if "extra" not in named:
-            fields["extra"] = {}
+        fields.setdefault("extra", {})
 
     def _refuse(self, values: Tuple[Any, ...], named: Dict[str, Any]) -> NoReturn:
         name = type(self).__name__
