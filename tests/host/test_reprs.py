@@ -2,7 +2,6 @@
 import pytest
 
 from mcp_ref import Client, Host, Server
-from mcp_ref.codec import NULL
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import HostTool, ToolCall
 from mcp_ref.host.dialects import ServerEntry
@@ -10,8 +9,7 @@ from mcp_ref.host.member import Launch
 from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.http11.server.request_parser import RequestHead
-from mcp_ref.messages.content import ImageContent, TextContent
-from mcp_ref.messages.tools import CallToolResult, Tool
+from mcp_ref.messages.tools import Tool
 from mcp_ref.streamable.server.call import Answer
 from mcp_ref.transports.memory import pair
 
@@ -67,26 +65,6 @@ def test_a_client_a_server_and_a_host_say_what_they_are_and_how_they_are(name, t
         assert repr(host) == "<Host of one; not connected: two>"
     connection.close()
     assert repr(host).endswith(", closed>")
-
-
-@pytest.mark.parametrize("result, shown", [
-    (CallToolResult([TextContent("3")], {"result": 3}), "<CallToolResult, ok: '3', structured_content={'result': 3}>"),
-    (CallToolResult([TextContent("boom")], is_error=True), "<CallToolResult, failed: 'boom'>"),
-    (CallToolResult([]), "<CallToolResult, ok: no content>"),
-    (CallToolResult([], None), "<CallToolResult, ok: no content>"),
-    (CallToolResult([], NULL), "<CallToolResult, ok: structured_content=None>"),
-    (CallToolResult([ImageContent("AAAA" * 999, "image/png")]), "<CallToolResult, ok: other content: ['image']>"),
-])
-def test_a_result_of_a_tool_is_told_in_short(result, shown):
-    assert repr(result) == shown
-
-
-def test_a_long_or_deep_result_is_cut():
-    deep = []
-    for _ in range(5000):
-        deep = [deep]
-    for structured in ({"a": "x" * 100_000}, deep, list(range(100_000))):
-        assert len(repr(CallToolResult([TextContent("y" * 100_000)] * 3, structured))) < 400
 
 
 def call_of(arguments, changed=False):

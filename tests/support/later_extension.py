@@ -8,10 +8,9 @@ declared it calls the same tools and gets their results at once.
 """
 import itertools
 import threading
-from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
-from mcp_ref.codec import Model, decode, encode, member
+from mcp_ref.codec import Model, decode, encode, member, message
 from mcp_ref.jsonrpc import decoded
 from mcp_ref.messages.base import MetaObject, request_meta, result_meta, result_type
 from mcp_ref.methods import CLIENT, NOTIFICATION, REQUEST, SERVER, Method
@@ -27,7 +26,7 @@ KEY = "io.modelcontextprotocol/later"
 PAGE = "https://example.com/later"
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TicketParams(Model):
     """Which result, or which one is of no interest any more."""
 
@@ -35,14 +34,14 @@ class TicketParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CountParams(Model):
     """Nothing."""
 
     meta: Optional[MetaObject] = request_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class Anything(Model):
     """The result of a tool, as it is."""
 
@@ -50,7 +49,7 @@ class Anything(Model):
     meta: Optional[MetaObject] = result_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class CountResult(Model):
     """How many results wait."""
 
@@ -59,7 +58,7 @@ class CountResult(Model):
     meta: Optional[MetaObject] = result_meta()
 
 
-@dataclass(eq=False, repr=False)
+@message
 class TakenParams(Model):
     """A ticket was given out."""
 
