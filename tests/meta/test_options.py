@@ -32,6 +32,7 @@ FREE = {
     "host/questions:AuditEntry.__init__": "likewise",
     "host/servers:Servers.record": "likewise",
     "host/member:ServerClient.__init__": "the host makes it, with options that its own signatures have named",
+    "model:Model.__init__": "the members of the message, which it checks by its fields",
     "options:spelt.checked": "looks at the names before the call gets them",
     "server/hints/signature:taking_names.call": "the arguments of a tool",
     "server/registry/checks:check_texts": "option -> text, to be checked",
