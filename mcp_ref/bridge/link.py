@@ -19,7 +19,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional
 
 from ..client.client import Client
-from ..client.options import Options
+from ..client.options import REQUEST_DEFAULTS
 from ..errors import (
     INVALID_PARAMS, METHOD_NOT_FOUND, CapabilityMissing, ConnectionLost, HttpStatus, InputUnavailable,
     LocalProtocolError, McpError, PeerError, PeerProtocolError, RequestCancelled, RpcError,
@@ -219,7 +219,7 @@ class Link:
         try:
             if front.handshake and behind.stateless and not is_vendor(method):
                 result = client._requests.until(
-                    None, method, sent, Options(None, progress), context.incoming)
+                    None, method, sent, {**REQUEST_DEFAULTS, "timeout": None, "progress": progress}, context.incoming)
             else:
                 result = client.request(method, sent, None, progress, False, context.incoming)
         except McpError as error:

@@ -19,7 +19,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, Deque, Dict, List, Mapping, Optional
 
-from ..client.options import Options
+from ..client.options import REQUEST_DEFAULTS, Options
 from ..codec import DecodeError, Model, decode, encode
 from ..deadline import Deadline, clock
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError, RequestCancelled, RpcError
@@ -128,7 +128,7 @@ class ParkedCalls:
                 raise RpcError(INTERNAL_ERROR, text % self._limits.max_questions)
             self._calls[key] = parked
         progress = parked.report if link.progress(context, params) is not None else None
-        options = Options(None, progress, False, meta or None)
+        options: Options = {**REQUEST_DEFAULTS, "timeout": None, "progress": progress, "meta": meta or None}
         try:
             future = parked.future = link.client._requests.submit(method, sent, options, read=lambda result: result)
         except BaseException as error:

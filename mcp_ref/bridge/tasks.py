@@ -45,7 +45,7 @@ from time import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Set
 
-from ..client.options import Options
+from ..client.options import REQUEST_DEFAULTS, Options
 from ..client.tasks.calls import FORBIDDEN, REQUIRED
 from ..client.tasks.handshake import HandshakeTask, start
 from ..client.tasks.stateless import StatelessTask
@@ -121,7 +121,8 @@ class TaskWay:
         link = self.link
         sent = translation.params_of(CALL_TOOL, params, context.session.rules, link.revision)
         with self._failing(context, CALL_TOOL):
-            return start(self._client, sent, None, Options(None, None, False, link.meta(context, params) or None))
+            return start(self._client, sent, None, {
+                **REQUEST_DEFAULTS, "timeout": None, "meta": link.meta(context, params) or None})
 
     def _call_as_task(self, context: Context, params: Json) -> Json:
         task = self._start(context, params)
@@ -240,7 +241,9 @@ class TasksOfHandshake(_Holding):
     def _create(self, context: Context, params: Json) -> Json:
         link, front = self.link, context.session.rules
         sent = translation.params_of(CALL_TOOL, params, front, link.revision)
-        options = Options(None, link.progress(context, params), False, link.meta(context, params) or None)
+        options: Options = {
+            **REQUEST_DEFAULTS, "timeout": None, "progress": link.progress(context, params),
+            "meta": link.meta(context, params) or None}
         with self._failing(context, CALL_TOOL):
             result = link.client._requests.until(TASK, CALL_TOOL, sent, options, context.incoming)
         if result.get("resultType") == TASK:

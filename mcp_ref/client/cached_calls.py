@@ -13,12 +13,13 @@ from ..methods import LIST_TOOLS
 from ..peer.dispatcher import Connection
 from ..protocol.caching import TTL_MS, hints, key
 from .cache import LISTS, MethodCache, ServerCache
-from .options import PLAIN, Options, Reader
+from .options import REQUEST_DEFAULTS, Reader
 from .requests import Requests, known
 
 if TYPE_CHECKING:
     from ..protocol.caching import Key
     from .client import Client
+    from .options import Options
     from .structured import ResultCheck
 
 _RESTART: Any = object()
@@ -48,7 +49,7 @@ class CachedCalls:
         from .structured import ResultCheck
 
         def list_tools() -> None:
-            for _ in self.items("tools", True, PLAIN):
+            for _ in self.items("tools", True, REQUEST_DEFAULTS):
                 pass
 
         cache = self.cache
@@ -57,7 +58,7 @@ class CachedCalls:
 
     # One answer
 
-    def page(self, kind: str, cursor: Optional[str], refresh: bool, options: Options) -> Any:
+    def page(self, kind: str, cursor: Optional[str], refresh: bool, options: "Options") -> Any:
         """Return one page of a list; ``kind``: a key of LISTS, ``refresh``: True to ask in any case."""
         cache = self.cache[kind]
         params = None if cursor is None else {"cursor": cursor}
@@ -78,7 +79,7 @@ class CachedCalls:
 
     def answer(
         self, method: str, params: Dict[str, Any], size: Union[int, Callable[[Dict[str, Any]], int]], refresh: bool,
-        options: Options, read: Optional[Reader] = None,
+        options: "Options", read: Optional[Reader] = None,
     ) -> Any:
         """Return the answer to a request that has no pages. ``size``: what it counts, or a function of the result."""
         cache = self.cache.others[method]
@@ -105,7 +106,7 @@ class CachedCalls:
 
     # All pages
 
-    def items(self, kind: str, refresh: bool, options: Options) -> Iterator[Any]:
+    def items(self, kind: str, refresh: bool, options: "Options") -> Iterator[Any]:
         """Yield the items of all pages. An item that was yielded before the list had to be read again is left out."""
         cache = self.cache[kind]
         kept = None if refresh or _key_of(cache, None, options) is None else cache.current()
@@ -126,7 +127,7 @@ class CachedCalls:
                 yielded.add(name)
                 yield item
 
-    def _pages(self, kind: str, refresh: bool, options: Options) -> Iterator[Any]:
+    def _pages(self, kind: str, refresh: bool, options: "Options") -> Iterator[Any]:
         """Yield all pages of a list. It ends only where there is no next cursor, because "" is one.
 
         A cursor is handed back as it came, and nothing is assumed of it or of the size of a page
@@ -178,11 +179,12 @@ class CachedCalls:
         return read_page
 
 
-def _key_of(cache: MethodCache, params: Optional[Dict[str, Any]], options: Options) -> "Optional[Key]":
+def _key_of(cache: MethodCache, params: Optional[Dict[str, Any]], options: "Options") -> "Optional[Key]":
     """Return the key of an answer; None if the caller's options make it one that must not be kept."""
-    if options.input_responses is not None or options.request_state is not None:
+    if options.get("input_responses") is not None or options.get("request_state") is not None:
         return None
-    return key(cache.method, params if not options.meta else dict(params or {}, _meta=options.meta))
+    meta = options["meta"]
+    return key(cache.method, params if not meta else dict(params or {}, _meta=meta))
 
 
 def size_of(result: Dict[str, Any]) -> int:

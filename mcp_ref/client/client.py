@@ -35,7 +35,7 @@ from .client_capabilities import REQUESTS, Offers
 from .era import DEFAULT_ERA, Opening
 from .handshake import Handshake
 from .options import UpdateCallback
-from .request_flow import Restarts, connection_for_retry
+from .request_flow import RequestFlow, Restarts, connection_for_retry
 from .requests import Requests
 
 if TYPE_CHECKING:
@@ -377,7 +377,10 @@ class Client(Calls):
         """
         if unknown:
             refuse(Client.request, unknown)
-        return self._requests.request(method, params, timeout, on_progress, extend_on_progress, within)
+        flow = RequestFlow(self, self.connection, method, params, {
+            "timeout": timeout, "progress": on_progress, "extend_on_progress": extend_on_progress}, raw=True)
+        self._requests.run(flow, within)
+        return flow.result  # type: ignore[no-any-return]
 
     @spelt
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:

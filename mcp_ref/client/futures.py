@@ -18,7 +18,7 @@ from ..jsonrpc import Result
 from ..peer.future import Answer, RequestFuture
 from ..peer.request_table import Pending, Progress
 from ..threads import start_or_call
-from .options import Options, Reader
+from .options import Reader
 from .request_flow import ANSWER, DONE, RETRY, SEND, RequestFlow
 
 CANCELLED = "cancelled by the caller"
@@ -31,15 +31,12 @@ class CallFuture(RequestFuture[Answer]):
     takes. In the handshake era only sending is tried again: what fails later is the outcome.
     """
 
-    def __init__(
-        self, flow: RequestFlow, read: Reader, check: Optional[Callable[[Any], Any]], options: Options
-    ) -> None:
+    def __init__(self, flow: RequestFlow, read: Reader, check: Optional[Callable[[Any], Any]]) -> None:
         super().__init__(flow.connection, read)
         self._check = check
         self._check_error: Optional[McpError] = None
         self._flow = flow
         self._has_rounds = flow.connection.session.rules.stateless or "task" in (flow.params or {})
-        self._options = options
         self._is_withdrawn = False
         self._settling = threading.Lock()  # of two threads that cancel, one tells the callbacks
 
@@ -94,10 +91,12 @@ class CallFuture(RequestFuture[Answer]):
 
     def _send(self) -> None:
         """Send the round. Raises what sending it raises."""
-        flow, options = self._flow, self._options
+        flow = self._flow
+        options = flow.options
         flow.sent()
         self._connection = flow.connection
-        self.send(flow.method, flow.params, options.timeout, options.progress, options.extend_on_progress)
+        self.send(
+            flow.method, flow.params, options["timeout"], options["progress"], options["extend_on_progress"])
         # A `cancel` that came between two rounds has found no request to cancel: it is cancelled here.
         if self._is_withdrawn and self._pending is not None:
             self._connection.cancel(self._pending, CANCELLED)

@@ -56,14 +56,15 @@ from ..methods import CALL_TOOL
 from ..peer.dispatcher import Connection
 from ..protocol import negotiation
 from ..transports.base import Transport, successor
-from .options import PLAIN, Options
+from .options import REQUEST_DEFAULTS
 
 if TYPE_CHECKING:
     import threading
 
     from ..peer.extension import Waiting
-    from .mrtr import InputRounds
     from .client import Client
+    from .mrtr import InputRounds
+    from .options import Options
 
 Params = Optional[Dict[str, Any]]
 
@@ -228,17 +229,18 @@ SEND, RETRY, EXTEND, ANSWER, DONE = "send", "retry", "extend", "answer", "done"
 class RequestFlow:
     """The state of one call. Used by one thread at a time; `cancel` by any.
 
-    ``options``: those of the caller. ``raw``: the first result is the outcome, whatever its type is. ``until``: a type
-    of results at which the flow ends, too. ``manual``: what the server asks is given to the caller, who answers it
-    later by another call.
+    ``options``: those of the caller; with ``rounds="manual"`` what the server asks is given to the caller, who answers
+    it later by another call. ``raw``: the first result is the outcome, whatever its type is. ``until``: a type of
+    results at which the flow ends, too.
     """
 
     def __init__(
         self, owner: "Client", connection: Connection, method: str, params: Optional[Dict[str, Any]],
-        options: Options = PLAIN, *, raw: bool = False, manual: bool = False, until: Optional[str] = None,
+        options: "Options" = REQUEST_DEFAULTS, *, raw: bool = False, until: Optional[str] = None,
     ) -> None:
         self.state = SEND
         self.connection = connection
+        self.options = options
         self.method = method
         self.params = params
         """The params of the round that is to be sent, or was sent last."""
@@ -249,9 +251,7 @@ class RequestFlow:
         self.is_plain = True
         """True while the answer depends on the first params only: it may be cached."""
         self._owner = owner
-        self._options = options
         self._raw = raw
-        self._manual = manual
         self._until = until
         self._first_params = params
         self._rounds: "Optional[InputRounds]" = None
@@ -338,8 +338,8 @@ class RequestFlow:
         from ..peer.extension import Waiting
         from .mrtr import extended
 
-        options = self._options
-        waiting = self._waiting = Waiting(options.timeout, options.progress, options.extend_on_progress)
+        options = self.options
+        waiting = self._waiting = Waiting(options["timeout"], options["progress"], options["extend_on_progress"])
         if self._cancelled is not None:
             waiting.cancel(self._cancelled)
         if self.connection.session.rules.tasks:
@@ -364,7 +364,7 @@ class RequestFlow:
         required = required_input(self.method, result, self.connection.session.rules, self.connection.forgive)
         if required is None:
             self.state = DONE
-        elif self._manual:
+        elif self.options.get("rounds") is not None:
             self.state, self.result, self.is_input_required = DONE, required, True
         else:
             self.state = ANSWER

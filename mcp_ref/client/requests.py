@@ -4,23 +4,22 @@ A call goes ``Calls.call_tool`` > `Requests.call` > ``Connection.request``, and 
 Only what the first answer does not settle goes on in a `mcp_ref.client.request_flow.RequestFlow`.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from ..codec import DecodeError, decoder
 from ..errors import LocalProtocolError, McpError, PeerError, PeerProtocolError, TransportError
 from ..messages.base import COMPLETE
 from ..methods import CALL_TOOL, GET_PROMPT, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, PING, result_class
 from ..peer.dispatcher import Connection
-from ..peer.request_table import ProgressCallback
 from ..protocol.items import odd_priorities
-from ..revisions import Revision
-from .options import PLAIN, Keep, Options, Reader
+from .options import REQUEST_DEFAULTS, Keep, Reader
 from .request_flow import DONE, SEND, RequestFlow
 
 if TYPE_CHECKING:
     from ..peer.future import RequestFuture
     from ..peer.inflight import Incoming
     from .client import Client
+    from .options import Options
 
 MANUAL = "manual"
 """The value of ``rounds`` of a caller who answers what the server asks by himself."""
@@ -38,18 +37,9 @@ class Requests:
         self._owner = owner
         self._future_class: Any = None
 
-    def request(
-        self, method: str, params: Optional[Dict[str, Any]], timeout: Optional[float],
-        on_progress: Optional[ProgressCallback], extend_on_progress: bool, within: "Optional[Incoming]",
-    ) -> Dict[str, Any]:
-        """Send any request and return its result object, as `Client.request` does."""
-        flow = RequestFlow(self._owner, self._owner.connection, method, params, raw=True)
-        self._run(flow, timeout, on_progress, extend_on_progress, within)
-        return flow.result  # type: ignore[no-any-return]
-
     def call(
-        self, method: str, params: Optional[Dict[str, Any]], options: Options = PLAIN, read: Optional[Reader] = None,
-        keep: Optional[Keep] = None,
+        self, method: str, params: Optional[Dict[str, Any]], options: "Options" = REQUEST_DEFAULTS,
+        read: Optional[Reader] = None, keep: Optional[Keep] = None,
     ) -> Any:
         """Send a request, wait, and return what ``read`` makes of its result (default: the reader of the method).
 
@@ -57,19 +47,16 @@ class Requests:
         [2026-07-28 server/utilities/caching §Cache Key] MUST NOT. Returns an `InputRequiredResult` only to callers with
         ``rounds="manual"``.
         """
-        timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state = options
         connection = self._owner.connection
-        if meta is not None:
-            params = dict(params or {}, _meta=meta)
-        if input_responses is not None or request_state is not None or rounds is not None:
-            params = _resumed(connection.session.rules, method, params, rounds, input_responses, request_state)
+        params = _with_options(connection, method, params, options)
         if read is None:
             read = self.reader(method, connection)
         # The first attempt is made here, without a flow: nearly all calls end with it.
         try:
-            result = connection.request(method, params, timeout, progress, extend_on_progress)
+            result = connection.request(
+                method, params, options["timeout"], options["progress"], options["extend_on_progress"])
         except (TransportError, PeerError) as error:
-            flow = RequestFlow(self._owner, connection, method, params, options, manual=rounds == MANUAL)
+            flow = RequestFlow(self._owner, connection, method, params, options)
             flow.failed(error)
         else:
             if result.get("resultType", COMPLETE) == COMPLETE or not connection.session.rules.result_type:
@@ -77,9 +64,9 @@ class Requests:
                 if keep is not None:
                     keep(result, message)
                 return message
-            flow = RequestFlow(self._owner, connection, method, params, options, manual=rounds == MANUAL)
+            flow = RequestFlow(self._owner, connection, method, params, options)
             flow.received(result)
-        self._run(flow, timeout, progress, extend_on_progress)
+        self.run(flow)
         if flow.is_input_required:
             return flow.result
         message = read(flow.result)
@@ -87,14 +74,13 @@ class Requests:
             keep(flow.result, message)
         return message
 
-    def _run(
-        self, flow: RequestFlow, timeout: Optional[float], progress: Optional[ProgressCallback],
-        extend_on_progress: bool, within: "Optional[Incoming]" = None,
-    ) -> None:
+    def run(self, flow: RequestFlow, within: "Optional[Incoming]" = None) -> None:
         """Drive a flow in the calling thread until it is done. Each round has the whole ``timeout``.
 
-        The traceback of an error starts here, so that a program's own call is not far above it.
+        ``within``: the request of another peer that this one belongs to; its cancellation ends the wait. The traceback
+        of an error starts here, so that a program's own call is not far above it.
         """
+        options = flow.options
         try:
             while flow.state is not DONE:
                 if flow.state is not SEND:
@@ -103,7 +89,8 @@ class Requests:
                 flow.sent()
                 try:
                     result = flow.connection.request(
-                        flow.method, flow.params, timeout, progress, extend_on_progress, within)
+                        flow.method, flow.params, options["timeout"], options["progress"],
+                        options["extend_on_progress"], within)
                 except (TransportError, PeerError) as error:
                     flow.failed(error)
                 else:
@@ -112,7 +99,7 @@ class Requests:
             raise error.with_traceback(None)
 
     def submit(
-        self, method: str, params: Dict[str, Any], options: Options = PLAIN, read: Optional[Reader] = None,
+        self, method: str, params: Dict[str, Any], options: "Options" = REQUEST_DEFAULTS, read: Optional[Reader] = None,
         check: Optional[Callable[[Any], Any]] = None,
     ) -> "RequestFuture[Any]":
         """Send a request and return its future; ``check`` is called with the message by the thread that takes it."""
@@ -120,34 +107,26 @@ class Requests:
             from .futures import CallFuture  # late: most programs never use futures, and their import takes time
 
             self._future_class = CallFuture
-        read = read or self.reader(method, self._owner.connection)
-        flow = self._flow(method, params, options)
-        return self._future_class(flow, read, check, options).start()  # type: ignore[no-any-return]
+        connection = self._owner.connection
+        read = read or self.reader(method, connection)
+        flow = RequestFlow(
+            self._owner, connection, method, _with_options(connection, method, params, options), options)
+        return self._future_class(flow, read, check).start()  # type: ignore[no-any-return]
 
     def until(
-        self, kind: Optional[str], method: str, params: Dict[str, Any], options: Options,
+        self, kind: Optional[str], method: str, params: Dict[str, Any], options: "Options",
         within: "Optional[Incoming]" = None,
     ) -> Dict[str, Any]:
         """Send a request, wait, and return its result object, which may be of this type of an extension, too.
 
-        ``within``: the request of another peer that this one belongs to; its cancellation ends the wait.
+        ``within``: see `run`.
         """
-        self.reader(method, self._owner.connection)  # raises while the client is being opened
-        flow = self._flow(method, params, options, kind)
-        self._run(flow, options.timeout, options.progress, options.extend_on_progress, within)
-        return flow.result  # type: ignore[no-any-return]
-
-    def _flow(
-        self, method: str, params: Dict[str, Any], options: Options, until: Optional[str] = None
-    ) -> RequestFlow:
-        _, _, _, meta, rounds, input_responses, request_state = options
         connection = self._owner.connection
-        if meta is not None:
-            params = dict(params, _meta=meta)
-        if input_responses is not None or request_state is not None or rounds is not None:
-            params = _resumed(connection.session.rules, method, params, rounds, input_responses, request_state)
-        return RequestFlow(
-            self._owner, connection, method, params, options, manual=rounds == MANUAL, until=until)
+        self.reader(method, connection)  # raises while the client is being opened
+        flow = RequestFlow(
+            self._owner, connection, method, _with_options(connection, method, params, options), options, until=kind)
+        self.run(flow, within)
+        return flow.result  # type: ignore[no-any-return]
 
     def reader(self, method: str, connection: Connection) -> Reader:
         """Return the function that makes the message of a result of this method.
@@ -183,15 +162,27 @@ def known(connection: Connection, name: str) -> Any:
     return found
 
 
-def _resumed(
-    revision: Revision, method: str, params: Optional[Dict[str, Any]], rounds: Optional[str],
-    input_responses: Optional[Mapping[str, Any]], request_state: Optional[str],
-) -> Dict[str, Any]:
+def _with_options(
+    connection: Connection, method: str, params: Optional[Dict[str, Any]], options: "Options"
+) -> Optional[Dict[str, Any]]:
+    """Return the params of a call with what its options add to them. Raises `LocalProtocolError` for wrong options."""
+    meta, rounds = options["meta"], options.get("rounds")
+    if meta is not None:
+        params = dict(params or {}, _meta=meta)
+    responses, state = options.get("input_responses"), options.get("request_state")
+    if responses is None and state is None and rounds is None:
+        return params
     from .mrtr import resumed  # late: most servers never ask
 
+    is_manual(rounds)
+    return resumed(connection.session.rules, method, params, responses, state)
+
+
+def is_manual(rounds: Optional[str]) -> bool:
+    """True if the caller answers what the server asks. Raises `LocalProtocolError` for another word than ``manual``."""
     if rounds not in (None, MANUAL):
         raise LocalProtocolError("rounds is %r, or is left out, not %.80r" % (MANUAL, rounds))
-    return resumed(revision, method, params, input_responses, request_state)
+    return rounds is not None
 
 
 def _result_reader(method: str, connection: Connection) -> Reader:

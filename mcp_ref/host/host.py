@@ -27,16 +27,15 @@ either way approvals are held against its definitions of tools then. Every metho
 
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Union, overload
 
-from ..client.options import Options
+from ..client.options import CALL_DEFAULTS, takes_call_options
 from ..errors import McpError, PeerError
 from ..jsontext import JsonError, is_deep
 from ..limits import DEFAULT
 from ..messages.mrtr import InputRequiredResult
 from ..methods import SKILLS
-from ..options import REQUEST_TIMEOUT, refuse, spelt
-from ..peer.request_table import ProgressCallback
+from ..options import spelt, with_defaults
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, server_of, templates_of
 from .member import Member
 from .parallel import in_parallel, values
@@ -45,8 +44,9 @@ from .questions import AuditEntry, HostElicitation
 from .servers import Servers
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing_extensions import Unpack
 
+    from ..client.options import CallOptions, ManualOptions
     from ..messages.prompts import GetPromptResult
     from ..messages.resources import ReadResourceResult
     from ..messages.tools import CallToolResult
@@ -97,44 +97,34 @@ class Host(Servers):
 
     @overload
     def call_tool(
-        self, qualified: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
-        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+        self, qualified: str, arguments: Optional[Dict[str, Any]] = None, **options: "Unpack[CallOptions]"
     ) -> "CallToolResult": ...
 
     @overload
     def call_tool(
-        self, qualified: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
-        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+        self, qualified: str, arguments: Optional[Dict[str, Any]] = None, **options: "Unpack[ManualOptions]"
     ) -> "Union[CallToolResult, InputRequiredResult]": ...
 
+    @takes_call_options
     def call_tool(
-        self, qualified: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
-        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+        self, qualified: str, arguments: Optional[Dict[str, Any]] = None, **options: Any
     ) -> "Union[CallToolResult, InputRequiredResult]":
-        """Call a tool, if the policy allows it; options (``timeout`` in seconds) and exceptions as `Client.call_tool`.
+        """Call a tool, if the policy allows it; options and exceptions as `Client.call_tool`.
 
         Raises `Denied`, and then nothing was sent; LookupError for a name that is no tool's.
         """
-        if unknown:
-            refuse(Host.call_tool, unknown)
+        with_defaults(Host.call_tool, CALL_DEFAULTS, options)
         if is_deep(arguments, DEFAULT.max_depth):  # before they are copied and recorded, which recurses
             raise JsonError("the arguments contain themselves or nest deeper than max_depth (%d)" % DEFAULT.max_depth)
         member, tool = self._tool(qualified)
         with AuditEntry(self.record, "tool_call", member.name, tool=tool.name, arguments=arguments) as entry:
             tool, sent = self._consent(member, tool, arguments, entry)
-            options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-            result = member.client.call_tool(tool.name, sent, **options._asdict())
+            result = member.client.call_tool(tool.name, sent, **options)
             if isinstance(result, InputRequiredResult):
                 entry.details["outcome"] = "input_required"
             elif result.is_error:
                 entry.details["outcome"] = "tool_error"
-            return result
+            return result  # type: ignore[no-any-return]
 
     def _tool(self, qualified: str) -> Tuple[Member, HostTool]:
         member = self._find(server_of(qualified))
@@ -196,34 +186,24 @@ class Host(Servers):
 
     @overload
     def read_resource(
-        self, server: str, uri: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
-        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+        self, server: str, uri: str, refresh: bool = False, **options: "Unpack[CallOptions]"
     ) -> "ReadResourceResult": ...
 
     @overload
     def read_resource(
-        self, server: str, uri: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
-        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+        self, server: str, uri: str, refresh: bool = False, **options: "Unpack[ManualOptions]"
     ) -> "Union[ReadResourceResult, InputRequiredResult]": ...
 
+    @takes_call_options
     def read_resource(
-        self, server: str, uri: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
-        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+        self, server: str, uri: str, refresh: bool = False, **options: Any
     ) -> "Union[ReadResourceResult, InputRequiredResult]":
         """Return the contents of a resource of this server; as `Client.read_resource`. Raises LookupError for no
         server."""
-        if unknown:
-            refuse(Host.read_resource, unknown)
+        with_defaults(Host.read_resource, CALL_DEFAULTS, options)
         member = self._find(server)
         with AuditEntry(self.record, "resource", server, uri=uri):
-            options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-            return member.client.read_resource(uri, refresh, **options._asdict())
+            return member.client.read_resource(uri, refresh, **options)  # type: ignore[no-any-return]
 
     # Prompts
 
@@ -235,37 +215,27 @@ class Host(Servers):
 
     @overload
     def get_prompt(
-        self, qualified: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
-        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+        self, qualified: str, arguments: Optional[Dict[str, str]] = None, **options: "Unpack[CallOptions]"
     ) -> "GetPromptResult": ...
 
     @overload
     def get_prompt(
-        self, qualified: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
-        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+        self, qualified: str, arguments: Optional[Dict[str, str]] = None, **options: "Unpack[ManualOptions]"
     ) -> "Union[GetPromptResult, InputRequiredResult]": ...
 
+    @takes_call_options
     def get_prompt(
-        self, qualified: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
-        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+        self, qualified: str, arguments: Optional[Dict[str, str]] = None, **options: Any
     ) -> "Union[GetPromptResult, InputRequiredResult]":
         """Return the messages of a prompt; as `Client.get_prompt`. Raises LookupError for a name that is no prompt's.
         """
-        if unknown:
-            refuse(Host.get_prompt, unknown)
+        with_defaults(Host.get_prompt, CALL_DEFAULTS, options)
         member = self._find(server_of(qualified))
         found = member.catalogue.prompt(member.client, qualified)
         if found is None:
             raise LookupError("%s has no prompt called %.80r" % (member.name, qualified))
         with AuditEntry(self.record, "prompt", member.name, prompt=found.name, arguments=arguments):
-            options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-            return member.client.get_prompt(found.name, arguments, **options._asdict())
+            return member.client.get_prompt(found.name, arguments, **options)  # type: ignore[no-any-return]
 
     # Skills
 

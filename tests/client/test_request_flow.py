@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_ref import deadline
+from mcp_ref.client.options import REQUEST_DEFAULTS
 from mcp_ref.client.request_flow import ANSWER, DONE, EXTEND, RETRY, SEND, RequestFlow
 from mcp_ref.errors import AnswerLost, LocalProtocolError, PeerError, RequestCancelled, RequestTimeout
 from mcp_ref.limits import Limits
@@ -52,20 +53,23 @@ def now(monkeypatch):
     return seconds
 
 
+MANUAL = {"options": {**REQUEST_DEFAULTS, "rounds": "manual"}}
+
+
 def flow_of(owner, **options):
     return RequestFlow(owner, owner.connection, "prompts/get", {"name": "p"}, **options)
 
 
 @pytest.mark.parametrize("options, result, state, plain", [
     ({}, COMPLETE, DONE, True), ({}, dict(COMPLETE, resultType="complete"), DONE, True), ({}, ASKS, ANSWER, False),
-    ({"raw": True}, ASKS, DONE, True), ({"manual": True}, ASKS, DONE, False), ({"manual": True}, COMPLETE, DONE, True),
+    ({"raw": True}, ASKS, DONE, True), (MANUAL, ASKS, DONE, False), (MANUAL, COMPLETE, DONE, True),
 ])
 def test_what_follows_a_result(options, result, state, plain):
     flow = flow_of(Owner(), **options)
     flow.received(result)
     assert (flow.state, flow.is_plain) == (state, plain)
     assert flow.is_input_required == isinstance(flow.result, InputRequiredResult)
-    assert flow.is_input_required == (options == {"manual": True} and result is ASKS)
+    assert flow.is_input_required == (options == MANUAL and result is ASKS)
 
 
 def test_in_a_revision_without_types_of_results_every_result_is_the_last():

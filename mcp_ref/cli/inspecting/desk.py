@@ -250,7 +250,7 @@ class Desk:
     def _request(self, given: Dict[str, Any]) -> Dict[str, Any]:
         """Send a request or, with ``notify``, a notification. ``params`` is JSON text, or absent. Returns the number of
         the call."""
-        from ...client.options import Options
+        from ...client.options import REQUEST_DEFAULTS, Options
         from ...jsontext import loads
 
         client, method = self._client(given), given.get("method")
@@ -269,8 +269,9 @@ class Desk:
         self._feed.put("call", number, shown)
         began = deadline.clock()
         progress = partial(self._progress, number, shown)
-        options = Options(timeout=DEFAULT.request_ceiling, progress=progress if given.get("progress") else None,
-                          extend_on_progress=bool(given.get("progress")))
+        options: Options = {**REQUEST_DEFAULTS, "timeout": DEFAULT.request_ceiling,
+                            "progress": progress if given.get("progress") else None,
+                            "extend_on_progress": bool(given.get("progress"))}
         try:
             call = client._requests.submit(method, params, options, lambda result: result)
         except (McpError, ValueError) as error:

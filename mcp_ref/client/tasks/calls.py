@@ -2,24 +2,25 @@
 
 from typing import TYPE_CHECKING, Any, Dict, Mapping, MutableMapping, Optional
 
-from ...errors import LocalProtocolError
 from ...methods import CALL_TOOL, LIST_TASKS
-from ...options import REQUEST_TIMEOUT, spelt
+from ...options import spelt, with_defaults
 from ...protocol.capabilities import has
 from ..cache import by_name
-from ..options import Options
+from ..options import REQUEST_DEFAULTS, takes_request_options
+from ..requests import is_manual
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ...messages.tasks import ListTasksResult
     from ...messages.tools import CallToolResult
     from ...peer.request_table import ProgressCallback
+    from ..options import Options, RequestOptions
     from ..requests import Requests
     from .task import ToolTask
 
 FORBIDDEN, REQUIRED = "forbidden", "required"
 """The words by which a tool speaks of tasks, in 2025-11-25, besides ``optional``."""
-MANUAL = "manual"
-"""The value of ``rounds`` of a caller who answers the questions of a task by himself."""
 
 
 class TaskCalls:
@@ -32,23 +33,22 @@ class TaskCalls:
     _takes_tasks = True
     """False if no call may become a task."""
 
-    @spelt
+    @takes_request_options
     def start_tool(
         self: Any, name: str, arguments: Optional[Dict[str, Any]] = None, *,
-        ttl: Optional[float] = None, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: "Optional[ProgressCallback]" = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        ttl: Optional[float] = None, rounds: Optional[str] = None, **options: "Unpack[RequestOptions]",
     ) -> "ToolTask":
         """Call a tool, and return the task as soon as the server has begun it, see `mcp_ref.client.tasks`.
 
         Where the server, or the tool, has no tasks, the answer is waited for, and the task that is returned is over.
         ``ttl``: the seconds for which the server should keep the task (2025-11-25; later servers decide by themselves).
-        ``timeout`` (seconds) and the others are those of `Client.call_tool`, until the task has begun;
-        ``progress`` is also called with each new message of the task, in the thread that waits for it.
+        The other options hold until the task has begun; ``progress`` is also called with each new message of the task,
+        in the thread that waits for it.
         ``rounds="manual"``: the caller answers what the task asks, by `ToolTask.answer`; what is asked before it begins
         goes to the callbacks.
         """
-        options, manual = Options(timeout, progress, extend_on_progress, meta), _is_manual(rounds)
+        options = with_defaults(TaskCalls.start_tool, REQUEST_DEFAULTS, options)
+        manual = is_manual(rounds)
         params = {"name": name} if arguments is None else {"name": name, "arguments": arguments}
         if self._task_support(name) != FORBIDDEN:
             from .handshake import start
@@ -59,7 +59,7 @@ class TaskCalls:
         result = self._requests.until("task", CALL_TOOL, params, options)
         if result.get("resultType") != "task" or not self.revision.stateless:
             return StatelessTask.finished(self, result, name)
-        return StatelessTask.created(self, result, name, manual, progress)
+        return StatelessTask.created(self, result, name, manual, options["progress"])
 
     @spelt
     def task(
@@ -74,7 +74,7 @@ class TaskCalls:
         """
         if not isinstance(id, str):
             raise TypeError("a task's id is a str, not %.80r: a call that was answered at once has no task" % (id,))
-        manual = _is_manual(rounds)
+        manual = is_manual(rounds)
         if self.revision.stateless:
             from .stateless import StatelessTask
 
@@ -83,19 +83,16 @@ class TaskCalls:
 
         return HandshakeTask(self, id, tool, manual, progress).refresh()
 
-    @spelt
+    @takes_request_options
     def list_tasks(
-        self, cursor: Optional[str] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
-        progress: "Optional[ProgressCallback]" = None, extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None,
+        self, cursor: Optional[str] = None, **options: "Unpack[RequestOptions]"
     ) -> "ListTasksResult":
         """Return one page of the tasks that the server has for us [2025-11-25 basic/utilities/tasks §Listing Tasks].
 
         ``cursor`` is the ``next_cursor`` of the page before. Other revisions have no such list: `LocalProtocolError`.
-        ``timeout`` (seconds) and the other options: see `call_tool`.
         """
+        options = with_defaults(TaskCalls.list_tasks, REQUEST_DEFAULTS, options)
         params = {} if cursor is None else {"cursor": cursor}
-        options = Options(timeout, progress, extend_on_progress, meta)
         return self._requests.call(LIST_TASKS, params, options)  # type: ignore[no-any-return]
 
     # Which calls are tasks in 2025-11-25
@@ -116,16 +113,11 @@ class TaskCalls:
         """True for a tool that must be called as a task."""
         return bool(self._task_support(name) == REQUIRED)
 
-    def _call_as_task(self: Any, params: Dict[str, Any], options: Options) -> "CallToolResult":
+    def _call_as_task(self: Any, params: Dict[str, Any], options: "Options") -> "CallToolResult":
         """Call a tool as a task, and wait as a call does."""
         from ...peer.extension import Waiting
         from .handshake import start
 
         task = start(self, params, None, options)
-        return task.checked(task.settled(Waiting(options.timeout, options.progress, options.extend_on_progress)))
-
-
-def _is_manual(rounds: Optional[str]) -> bool:
-    if rounds not in (None, MANUAL):
-        raise LocalProtocolError("rounds is %r, or is left out, not %.80r" % (MANUAL, rounds))
-    return rounds is not None
+        return task.checked(task.settled(Waiting(
+            options["timeout"], options["progress"], options["extend_on_progress"])))

@@ -20,13 +20,13 @@ from ...methods import CALL_TOOL, GET_TASK, TASK_RESULT
 from ...peer.extension import Waiting
 from ...peer.request_table import Pending, Progress
 from ...protocol.tasks import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED
-from ..options import Options
 from .task import ToolTask
 
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
     from ...peer.request_table import ProgressCallback
     from ..client import Client
+    from ..options import Options
 
 IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
 
@@ -160,21 +160,22 @@ class HandshakeTask(ToolTask):
             self._asked = None
 
 
-def start(client: "Client", params: Dict[str, Any], ttl: Optional[float], options: Options) -> HandshakeTask:
+def start(client: "Client", params: Dict[str, Any], ttl: Optional[float], options: "Options") -> HandshakeTask:
     """Call a tool as a task. ``ttl``: the seconds for which the server should keep it. Raises as a call does."""
     params = dict(params, task={} if ttl is None else {"ttl": round(ttl * 1000)})
-    if options.meta is not None:
-        params["_meta"] = options.meta
+    meta = options["meta"]
+    if meta is not None:
+        params["_meta"] = meta
     try:
         request, result = _create(client.connection, params, options)
     except ConnectionLost as error:
         request, result = _create(client.renewed(client.connection, error), params, options)
-    return HandshakeTask.created(client, result, params["name"], options.progress, request)
+    return HandshakeTask.created(client, result, params["name"], options["progress"], request)
 
 
-def _create(connection: "Connection", params: Dict[str, Any], options: Options) -> Tuple[Pending, Dict[str, Any]]:
+def _create(connection: "Connection", params: Dict[str, Any], options: "Options") -> Tuple[Pending, Dict[str, Any]]:
     pending = connection.open_request(
-        CALL_TOOL, params, options.timeout, options.progress, options.extend_on_progress)
+        CALL_TOOL, params, options["timeout"], options["progress"], options["extend_on_progress"])
     return pending, connection.wait(pending)
 
 
