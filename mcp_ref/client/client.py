@@ -13,14 +13,11 @@ from ..codec import DecodeError, decode, encode
 from ..diagnostics.usercode import name_of
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..jsonrpc import Notification, shown
-from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
-from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import RESOURCE_UPDATED, SET_LOG_LEVEL, SUBSCRIBE, TASK_STATUS, is_vendor, params_class
-from ..options import REQUEST_TIMEOUT, refuse, spelt
+from ..options import REQUEST_TIMEOUT, refuse, spelt, with_defaults
 from ..peer.context import Context, Route, log_raised
 from ..peer.dispatcher import Connection
-from ..peer.executors import Executor
 from ..peer.inflight import Inflight
 from ..peer.request_table import ProgressCallback
 from ..protocol import lifecycle, negotiation
@@ -28,32 +25,29 @@ from ..protocol.capabilities import UNDECLARED, extensions_in
 from ..revisions import Revision
 from ..transports.base import Transport, successor, was_read
 from ..version import __version__
-from .cache import SharedAnswers
 from .cached_calls import CachedCalls
 from .calls import Calls
 from .client_capabilities import REQUESTS, Offers
 from .era import DEFAULT_ERA, Opening
 from .handshake import Handshake
-from .options import UpdateCallback
+from .options import CLIENT_DEFAULTS, UpdateCallback, takes_client_options
 from .request_flow import RequestFlow, Restarts, connection_for_retry
 from .requests import Requests
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..jsonrpc import RequestId
     from ..messages.extensions.skills import Skill
     from ..messages.resources import Resource
     from ..peer.extension import Extension, VendorMethods
     from ..peer.inflight import Incoming
-    from .client_capabilities import GivenElicitation, GivenRoots, GivenSampling
+    from .options import ClientOptions
     from .skills import LoadedSkill
     from .subscriptions import Subscription
 
 Self = TypeVar("Self", bound="Client")
 Handler = TypeVar("Handler", bound=Callable[[Dict[str, Any], Context], Optional[Dict[str, Any]]])
-NotificationCallback = Callable[[str, Dict[str, Any]], object]
-"""A function that is called with method and params."""
-LogCallback = Callable[[str, Any, Optional[str]], object]
-"""A function that is called with level, data (any JSON value) and the logger's name."""
 
 
 class Client(Calls):
@@ -98,50 +92,32 @@ class Client(Calls):
     instructions: Optional[str] = None
     """A text on how to use the server; for the model."""
 
-    @spelt
+    @takes_client_options
     def __init__(
-        self,
-        name: str = "mcp_ref",
-        version: str = __version__,
-        *,
-        title: Optional[str] = None,
-        description: Optional[str] = None,
-        website_url: Optional[str] = None,
-        icons: Optional[List[Icon]] = None,
-        revisions: Optional[Sequence[Union[str, Revision]]] = None,
-        era: Optional[str] = None,
-        eras: Optional[MutableMapping[str, str]] = None,
-        roots: "GivenRoots" = None,
-        sampling: "GivenSampling" = None,
-        elicitation: "GivenElicitation" = None,
-        experimental: Optional[Dict[str, Settings]] = None,
-        capabilities: Optional[ClientCapabilities] = None,
-        on_log: Optional[LogCallback] = None, on_update: Optional[UpdateCallback] = None,
-        on_notification: Optional[NotificationCallback] = None,
-        limits: Limits = DEFAULT,
-        executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
-        cache: Optional[SharedAnswers] = None,
-        extensions: "Optional[Sequence[Extension]]" = None, tasks: Optional[bool] = None,
-        keepalive: Optional[float] = None, restart: bool = False, tolerate: Sequence[str] = (),
+        self, name: str = "mcp_ref", version: str = __version__, **options: "Unpack[ClientOptions]"
     ) -> None:
-        self.info = Implementation(name, version, title, description, website_url, icons)
-        self.revisions = negotiation.spoken(era, revisions, DEFAULT_ERA)
+        options = with_defaults(Client.__init__, CLIENT_DEFAULTS, options, self)
+        self.info = Implementation(
+            name, version, options["title"], options["description"], options["website_url"], options["icons"])
+        self.revisions = negotiation.spoken(options["era"], options["revisions"], DEFAULT_ERA)
+        eras, tasks, cache = options["eras"], options["tasks"], options["cache"]
         self.eras: MutableMapping[str, str] = {} if eras is None else eras
-        self.offers = Offers({"roots": roots, "sampling": sampling, "elicitation": elicitation}, tasks is True)
-        self.on_log, self.on_update, self.on_notification = on_log, on_update, on_notification
-        self.limits = limits
-        self.executor = executor
-        self.strict = strict
-        self.check_results = check_results
+        self.offers = Offers({name: options.get(name) for name in ("roots", "sampling", "elicitation")}, tasks is True)
+        self.on_log, self.on_update = options["on_log"], options["on_update"]
+        self.on_notification = options["on_notification"]
+        self.limits = options["limits"]
+        self.executor = options["executor"]
+        self.strict = options["strict"]
+        self.check_results = options["check_results"]
         self.cache = cache
         self._takes_tasks = tasks is not False
-        self._extend(extensions or (), self._takes_tasks)
-        self.keepalive = keepalive
-        self.restart = restart
-        self.tolerate = frozenset(tolerate)
-        if isinstance(tolerate, str) or not self.tolerate.issubset([UNDECLARED]):
-            raise ValueError("tolerate is a list of %r, not %r" % (UNDECLARED, tolerate))
-        self.advice = "" if restart else (
+        self._extend(options["extensions"] or (), self._takes_tasks)
+        self.keepalive = options["keepalive"]
+        self.restart = options["restart"]
+        self.tolerate = frozenset(options["tolerate"])
+        if isinstance(options["tolerate"], str) or not self.tolerate.issubset([UNDECLARED]):
+            raise ValueError("tolerate is a list of %r, not %r" % (UNDECLARED, options["tolerate"]))
+        self.advice = "" if self.restart else (
             "client.reconnect() starts it again; with connect(..., restart=True) the next request does")
         """The line of `ConnectionLost` that says how to go on after the server has ended; "" for none."""
         self._vendor: "Optional[VendorMethods]" = None
@@ -149,8 +125,9 @@ class Client(Calls):
         """The questions of the server in its results that are being answered; see `mcp_ref.client.mrtr`."""
         self._requests = Requests(self)
         self._cached = CachedCalls(self, self._requests)
-        self._handshake = Handshake(self, self.info, partial(self.offers.declare, capabilities, experimental), cache)
-        self._restarts = Restarts(limits)
+        self._handshake = Handshake(self, self.info, partial(
+            self.offers.declare, options["capabilities"], options["experimental"]), cache)
+        self._restarts = Restarts(self.limits)
         self._closing = threading.Event()
         self._closing.set()  # cleared between `open` and `close`
         self._renewing = threading.Lock()

@@ -1,64 +1,27 @@
 """The way from a target to a connected client: a command, an address, a server of this process, or a transport."""
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Union
 
 from ..limits import DEFAULT, Limits
-from ..messages.base import Icon
-from ..messages.lifecycle import ClientCapabilities, Settings
-from ..options import spelt
-from ..peer.executors import Executor
+from ..options import with_defaults
 from ..peer.role import Role
 from ..protocol import lifecycle
-from ..revisions import Revision
 from ..transports.base import Transport
 from ..urls import scheme_of
-from ..version import __version__
-from .cache import SharedAnswers
-from .client import Client, LogCallback, NotificationCallback
-from .options import UpdateCallback
+from .client import Client
+from .options import CONNECT_DEFAULTS, REACH_DEFAULTS, takes_connect_options, takes_reach_options
 
 if TYPE_CHECKING:
-    import os
-    import ssl
+    from typing_extensions import Unpack
 
-    from ..peer.extension import Extension
-    from ..streamable.client.auth_provider import Authorizer, Authorizing
-    from ..transports.lines.stderr import LineTarget
-    from ..wiretrace import Trace
-    from .client_capabilities import GivenElicitation, GivenRoots, GivenSampling
+    from .options import ConnectOptions, ReachOptions
 
 Target = Union[str, Sequence[str], Transport, Role]
 """A target of `connect`; of roles, a `Server`."""
 
 
-@spelt
-def connect(
-    target: Target,
-    *,
-    env: Optional[Mapping[str, str]] = None,
-    inherit_env: Optional[bool] = None,
-    cwd: "Union[str, os.PathLike[str], None]" = None,
-    stderr: "LineTarget" = None,
-    headers: Optional[Mapping[str, str]] = None,
-    token: Optional[str] = None,
-    auth: "Union[Authorizing, Authorizer, None]" = None,
-    ssl_context: "Optional[ssl.SSLContext]" = None,
-    cafile: Optional[str] = None,
-    trace: "Union[Trace, str, os.PathLike[str], None]" = None,
-    limits: Limits = DEFAULT,
-    name: str = "mcp_ref", version: str = __version__,
-    title: Optional[str] = None, description: Optional[str] = None, website_url: Optional[str] = None,
-    icons: Optional[List[Icon]] = None, revisions: Optional[Sequence[Union[str, Revision]]] = None,
-    era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None,
-    roots: "GivenRoots" = None, sampling: "GivenSampling" = None, elicitation: "GivenElicitation" = None,
-    experimental: Optional[Dict[str, Settings]] = None, capabilities: Optional[ClientCapabilities] = None,
-    on_log: Optional[LogCallback] = None, on_update: Optional[UpdateCallback] = None,
-    on_notification: Optional[NotificationCallback] = None,
-    executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
-    cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
-    tasks: Optional[bool] = None, keepalive: Optional[float] = None,
-    restart: bool = False, tolerate: Sequence[str] = (),
-) -> Client:
+@takes_connect_options
+def connect(target: Target, **options: "Unpack[ConnectOptions]") -> Client:
     """Connect to a server, shake hands, and return the client; use it in a ``with`` statement.
 
     ``target`` is a command (a str, split as a shell does, or a list), whose process is started as a child and
@@ -79,43 +42,25 @@ def connect(
     authorization and there is none to be had, `PeerProtocolError` if there is no revision in common, and
     ValueError for an option that is not for this kind of target: one about HTTP for a command, or a command's for HTTP.
     """
+    given: Dict[str, Any] = dict(with_defaults(connect, CONNECT_DEFAULTS, options))
     if not is_command(target):
-        _check_unused(dict(stderr=stderr is not None), _FOR_COMMANDS)
-    client = Client(
-        name, version, title=title, description=description, website_url=website_url, icons=icons, revisions=revisions,
-        era=era, eras=eras, roots=roots, sampling=sampling, elicitation=elicitation, experimental=experimental,
-        capabilities=capabilities, on_log=on_log, on_update=on_update, on_notification=on_notification, limits=limits,
-        executor=executor, strict=strict, check_results=check_results, cache=cache, extensions=extensions,
-        tasks=tasks, keepalive=keepalive, restart=restart, tolerate=tolerate,
-    )
-    return client.open(transport_to(
-        target, env=env, inherit_env=inherit_env, cwd=cwd, stderr=stderr, headers=headers, token=token, auth=auth,
-        ssl_context=ssl_context, cafile=cafile, trace=trace, limits=limits,
-    ))
+        _check_unused(dict(stderr=given["stderr"] is not None), _FOR_COMMANDS)
+    reach = {name: given.pop(name) for name in REACH_DEFAULTS}
+    return Client(**given).open(transport_to(target, limits=given["limits"], **reach))
 
 
-@spelt
-def transport_to(
-    target: Target,
-    *,
-    env: Optional[Mapping[str, str]] = None,
-    inherit_env: Optional[bool] = None,
-    cwd: "Union[str, os.PathLike[str], None]" = None,
-    stderr: "LineTarget" = None,
-    headers: Optional[Mapping[str, str]] = None,
-    token: Optional[str] = None,
-    auth: "Union[Authorizing, Authorizer, None]" = None,
-    ssl_context: "Optional[ssl.SSLContext]" = None,
-    cafile: Optional[str] = None,
-    trace: "Union[Trace, str, os.PathLike[str], None]" = None,
-    limits: Limits = DEFAULT,
-) -> Transport:
+@takes_reach_options
+def transport_to(target: Target, *, limits: Limits = DEFAULT, **options: "Unpack[ReachOptions]") -> Transport:
     """Return the transport to a target, not opened yet, for `Client.open`; arguments and exceptions as for `connect`.
     """
-    about_child = dict(env=env, inherit_env=inherit_env is not None, cwd=cwd)
-    about_http: Dict[str, Any] = dict(headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile)
+    options = with_defaults(transport_to, REACH_DEFAULTS, options)
+    env, headers, trace = options["env"], options["headers"], options["trace"]
+    about_http: Dict[str, Any] = dict(
+        headers=headers, token=options["token"], auth=options["auth"], ssl_context=options["ssl_context"],
+        cafile=options["cafile"])
     if not is_command(target):
-        _check_unused(about_child, _FOR_COMMANDS)
+        given = dict(env=env, inherit_env=options["inherit_env"] is not None, cwd=options["cwd"])
+        _check_unused(given, _FOR_COMMANDS)
     if scheme_of(target) in ("http", "https"):
         from ..streamable.client.detect import HttpAuto
 
@@ -126,14 +71,14 @@ def transport_to(
         # [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD
         _check_unused(about_http, "only for a server at http:// or https://; give one that is started here what it "
                                   "needs in its environment, by env={...}")
-        transport = _transport(target, env, inherit_env, cwd, stderr, limits)
+        transport = _transport(target, options, limits)
     if trace is not None:
         from ..diagnostics.redaction import is_secret
         from ..transports.tap import tap
         from ..wiretrace import trace_of
 
         seen = trace_of(trace)
-        for name, value in (*(env or {}).items(), *(headers or {}).items(), ("token", token or "")):
+        for name, value in (*(env or {}).items(), *(headers or {}).items(), ("token", options["token"] or "")):
             if seen is not None and value and is_secret(name):
                 seen.masker.learn(value)
         transport = tap(transport, seen, "client")
@@ -155,10 +100,7 @@ def _check_unused(options: Mapping[str, Any], why: str) -> None:
         raise ValueError("%s: %s" % (given, why))
 
 
-def _transport(
-    target: Target, env: Optional[Mapping[str, str]], inherit_env: Optional[bool],
-    cwd: "Union[str, os.PathLike[str], None]", stderr: Any, limits: Limits,
-) -> Transport:
+def _transport(target: Target, options: "ReachOptions", limits: Limits) -> Transport:
     if isinstance(target, Transport):
         return target
     if isinstance(target, Role):
@@ -175,5 +117,5 @@ def _transport(
     from ..transports.lines.stderr import receiver
 
     command: Union[str, List[str]] = target if isinstance(target, str) else list(target)
-    shown = receiver(stderr, "server")
-    return StdioChild(command, env=env, inherit_env=inherit_env, cwd=cwd, stderr=shown, limits=limits)
+    return StdioChild(command, env=options["env"], inherit_env=options["inherit_env"], cwd=options["cwd"],
+                      stderr=receiver(options["stderr"], "server"), limits=limits)

@@ -1,14 +1,35 @@
-"""The options of calls, each with its default and its meaning, and the types of the functions that calls accept."""
+"""The options of a client and of its calls, each with its default, and the types of the functions that calls accept.
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, TypedDict
+The members of `SessionOptions`, `ClientOptions` and `ReachOptions` are described where users look for them, by
+`mcp_ref.Client` and `mcp_ref.connect`.
+"""
 
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, TypedDict, Union,
+)
+
+from ..limits import DEFAULT, Limits
 from ..options import REQUEST_TIMEOUT, takes
 from ..peer.request_table import ProgressCallback
+from ..version import __version__
 
 if TYPE_CHECKING:
+    import os
+    import ssl
     from typing import Literal
 
     from typing_extensions import Required
+
+    from ..messages.base import Icon
+    from ..messages.lifecycle import ClientCapabilities, Settings
+    from ..peer.executors import Executor
+    from ..peer.extension import Extension
+    from ..revisions import Revision
+    from ..streamable.client.auth_provider import Authorizer, Authorizing
+    from ..transports.lines.stderr import LineTarget
+    from ..wiretrace import Trace
+    from .cache import SharedAnswers
+    from .client_capabilities import GivenElicitation, GivenRoots, GivenSampling
 
 Reader = Callable[[Dict[str, Any]], Any]
 """A function that makes the message of a result object."""
@@ -16,6 +37,10 @@ Keep = Callable[[Dict[str, Any], Any], None]
 """A function that caches a result; called with the result object and the message made of it."""
 UpdateCallback = Callable[[str], object]
 """A function that is called with the URI of the resource that changed."""
+NotificationCallback = Callable[[str, Dict[str, Any]], object]
+"""A function that is called with method and params."""
+LogCallback = Callable[[str, Any, Optional[str]], object]
+"""A function that is called with level, data (any JSON value) and the logger's name."""
 
 
 class RequestOptions(TypedDict, total=False):
@@ -72,3 +97,81 @@ CALL_DEFAULTS: Options = {**REQUEST_DEFAULTS, "rounds": None, "input_responses":
 """The defaults of `CallOptions`."""
 takes_request_options = takes(RequestOptions, REQUEST_DEFAULTS)
 takes_call_options = takes(Options, CALL_DEFAULTS)
+
+
+class SessionOptions(TypedDict, total=False):
+    """The options of a client that a host gives each of its servers, too."""
+
+    title: Optional[str]
+    description: Optional[str]
+    website_url: Optional[str]
+    icons: "Optional[List[Icon]]"
+    revisions: "Optional[Sequence[Union[str, Revision]]]"
+    era: Optional[str]
+    eras: Optional[MutableMapping[str, str]]
+    experimental: "Optional[Dict[str, Settings]]"
+    capabilities: "Optional[ClientCapabilities]"
+    executor: "Optional[Executor]"
+    strict: bool
+    check_results: bool
+    cache: "Optional[SharedAnswers]"
+    extensions: "Optional[Sequence[Extension]]"
+    tasks: Optional[bool]
+    keepalive: Optional[float]
+    tolerate: Sequence[str]
+
+
+class ClientOptions(SessionOptions, total=False):
+    """The options of a `Client`."""
+
+    roots: "GivenRoots"
+    sampling: "GivenSampling"
+    elicitation: "GivenElicitation"
+    on_log: Optional[LogCallback]
+    on_update: Optional[UpdateCallback]
+    on_notification: Optional[NotificationCallback]
+    limits: Limits
+    restart: bool
+
+
+class ReachOptions(TypedDict, total=False):
+    """The options of `connect` that say how a server is started or reached."""
+
+    env: Optional[Mapping[str, str]]
+    inherit_env: Optional[bool]
+    cwd: "Union[str, os.PathLike[str], None]"
+    stderr: "LineTarget"
+    headers: Optional[Mapping[str, str]]
+    token: Optional[str]
+    auth: "Union[Authorizing, Authorizer, None]"
+    ssl_context: "Optional[ssl.SSLContext]"
+    cafile: Optional[str]
+    trace: "Union[Trace, str, os.PathLike[str], None]"
+
+
+class ConnectOptions(ReachOptions, ClientOptions, total=False):
+    """The options of `connect`."""
+
+    name: str
+    version: str
+
+
+SESSION_DEFAULTS: SessionOptions = {
+    "title": None, "description": None, "website_url": None, "icons": None, "revisions": None, "era": None,
+    "eras": None, "experimental": None, "capabilities": None, "executor": None, "strict": False, "check_results": True,
+    "cache": None, "extensions": None, "tasks": None, "keepalive": None, "tolerate": (),
+}
+CLIENT_DEFAULTS: ClientOptions = {
+    **SESSION_DEFAULTS, "roots": None, "sampling": None, "elicitation": None, "on_log": None, "on_update": None,
+    "on_notification": None, "limits": DEFAULT, "restart": False,
+}
+REACH_DEFAULTS: ReachOptions = {
+    "env": None, "inherit_env": None, "cwd": None, "stderr": None, "headers": None, "token": None, "auth": None,
+    "ssl_context": None, "cafile": None, "trace": None,
+}
+CONNECT_DEFAULTS: ConnectOptions = {
+    **REACH_DEFAULTS, "name": "mcp_ref", "version": __version__, **CLIENT_DEFAULTS,
+}
+takes_client_options = takes(ClientOptions, CLIENT_DEFAULTS)
+takes_reach_options = takes(ReachOptions, REACH_DEFAULTS)
+takes_connect_options = takes(ConnectOptions, CONNECT_DEFAULTS)
