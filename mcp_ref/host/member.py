@@ -8,20 +8,19 @@ when it ended is not sent to a process whose definition of the tool differs from
 A client that has to ask to hear of changed lists does so [2026-07-28 basic/patterns/subscriptions §Opening a Stream].
 """
 
-import os
 import threading
 from dataclasses import replace
-from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Union,
-)
+from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Union
 
 from ..client import Client
 from ..client.connecting import Target, transport_to
+from ..client.options import REACH_DEFAULTS, SESSION_DEFAULTS, ReachOptions, SessionOptions
 from ..client.roots import Place, Roots
 from ..diagnostics.packagelog import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..limits import Limits
 from ..methods import CALL_TOOL
+from ..options import Default, takes
 from ..peer.dispatcher import Connection
 from ..peer.role import Role
 from ..protocol.capabilities import has
@@ -30,47 +29,34 @@ from ..urls import scheme_of
 from .catalogue import Catalogue, NameRule
 from .questions import HostCallbacks, HostElicitation, HostRoots, HostSampling
 
-if TYPE_CHECKING:
-    from ..wiretrace import Trace
-
 _KINDS = ("tools", "prompts", "resources")
 """Lists whose changes servers announce."""
 HostTarget = Union[Target, Callable[[], Transport]]
 """A target of `connect`, or a function that makes a transport, so that the server can be started again."""
 
 
+class ServerOptions(ReachOptions, SessionOptions, total=False):
+    """The options of `Host.connect`, which describes them."""
+
+    trusted: bool
+    timeout: Optional[float]
+    roots: Union[None, Roots, Place, Iterable[Place]]
+    version: str
+
+
+THE_HOSTS: Any = Default("the host's")
+"""The default of what a server is told as the host was told it."""
+SERVER_DEFAULTS: ServerOptions = {
+    "trusted": False, "timeout": None, "inherit_env": None, "roots": None, **REACH_DEFAULTS, "version": THE_HOSTS,
+    **dict.fromkeys(SESSION_DEFAULTS, THE_HOSTS)}  # type: ignore[typeddict-item]
+takes_server_options = takes(ServerOptions, SERVER_DEFAULTS)
+
+
 class Launch(NamedTuple):
     """The way in which one server is reached, and what it is told of us."""
 
     target: HostTarget
-    trusted: bool = False
-    roots: Union[None, Roots, Place, Iterable[Place]] = None
-    env: Optional[Mapping[str, str]] = None
-    inherit_env: Optional[bool] = None
-    cwd: "Union[str, os.PathLike[str], None]" = None
-    trace: "Optional[Trace]" = None
-    options: Mapping[str, Any] = {}
-    """Options of its `Client`."""
-    http: Mapping[str, Any] = {}
-    """Options of `connect` that are about HTTP."""
-    stderr: Any = None
-    """The receiver of its stderr, as for `connect`."""
-    timeout: Optional[float] = None
-    """Seconds that it may take to answer when it is connected; None: as the limits of the host say."""
-
-    def limits(self, limits: Limits) -> Limits:
-        """Return the limits of its client: those of the host, with the time to connect that this server has.
-
-        Raises ValueError for a time that is not positive.
-        """
-        if self.timeout is None:
-            return limits
-        if not self.timeout > 0:
-            raise ValueError("timeout: expected seconds, more than 0, not %r" % self.timeout)
-        # A silent server gets the probe and then `initialize`, so the two times together are what was asked for.
-        probe = min(limits.probe_timeout, self.timeout / 4)
-        return replace(limits, probe_timeout=probe, initialize_timeout=self.timeout - probe,
-                       connect_timeout=min(limits.connect_timeout, self.timeout))
+    options: ServerOptions = SERVER_DEFAULTS
 
     def transport(self, limits: Limits, name: str = "server") -> Transport:
         """Return a transport to it that has not been opened. ``name``: the host's name for it. Raises `ConnectFailed`.
@@ -78,10 +64,9 @@ class Launch(NamedTuple):
         from ..transports.lines.stderr import receiver
 
         target = self.target() if callable(self.target) and not isinstance(self.target, Transport) else self.target
-        return transport_to(
-            target, env=self.env, inherit_env=self.inherit_env, cwd=self.cwd,
-            stderr=receiver(self.stderr, name), trace=self.trace, limits=limits, **self.http,
-        )
+        reach: Dict[str, Any] = {each: self.options.get(each) for each in REACH_DEFAULTS}
+        reach["stderr"] = receiver(reach["stderr"], name)
+        return transport_to(target, limits=limits, **reach)
 
     def repeatable(self) -> bool:
         """True if it can be started again; a transport of the user's own is used up."""
@@ -101,8 +86,25 @@ class Launch(NamedTuple):
         return "".join(self.target[:1])
 
     def __repr__(self) -> str:
-        return "Launch(%r, trusted=%r, env=%r, http=%r)" % (
-            self.shown(), self.trusted, sorted(self.env or ()), sorted(self.http))  # names only: values may be secret
+        options = self.options  # names only: values may be secret
+        given = sorted(each for each, default in SERVER_DEFAULTS.items() if options.get(each) is not default)
+        return "Launch(%r, trusted=%r, env=%r, given=%r)" % (
+            self.shown(), options["trusted"], sorted(options["env"] or ()), given)
+
+
+def with_timeout(limits: Limits, timeout: Optional[float]) -> Limits:
+    """Return the limits of a client whose server may take ``timeout`` seconds to answer when it is connected.
+
+    Raises ValueError for a time that is not positive.
+    """
+    if timeout is None:
+        return limits
+    if not timeout > 0:
+        raise ValueError("timeout: expected seconds, more than 0, not %r" % timeout)
+    # A silent server gets the probe and then `initialize`, so the two times together are what was asked for.
+    probe = min(limits.probe_timeout, timeout / 4)
+    return replace(limits, probe_timeout=probe, initialize_timeout=timeout - probe,
+                   connect_timeout=min(limits.connect_timeout, timeout))
 
 
 class ServerClient(Client):
@@ -180,7 +182,7 @@ class Member:
         self.launch = launch
         self.limits = limits
         self.counters = Counters()
-        self.catalogue = Catalogue(name, launch.trusted, rule, self.counters)
+        self.catalogue = Catalogue(name, launch.options["trusted"], rule, self.counters)
         self.approved: Dict[str, str] = {} if approved is None else approved
         self._on_lost = on_lost
         self._lock = threading.Lock()  # guards the four below: `hang_up` may come before, during and after `open`

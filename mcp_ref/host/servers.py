@@ -3,48 +3,40 @@
 import os
 import threading
 from functools import partial
-from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, MutableMapping, NoReturn, Optional,
-    Sequence, TypeVar, Union,
-)
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, TypeVar, Union
 
-from ..client import Client, SharedAnswers
+from ..client import Client
+from ..client.options import SESSION_DEFAULTS, SessionOptions
 from ..client.roots import Place, Roots
 from ..diagnostics.packagelog import Counters
 from ..diagnostics.usercode import log_raised, name_of
 from ..errors import ConnectFailed, ConnectionLost, McpError, RequestTimeout
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
-from ..messages.base import Icon
-from ..messages.lifecycle import ClientCapabilities, Settings
-from ..options import Default, refuse, spelt
-from ..peer.executors import Executor
-from ..revisions import Revision
+from ..options import takes, with_defaults
 from ..threads import available, start_thread
 from ..version import __version__
 from .audit import Audit, AuditTarget
 from .catalogue import DEFAULT_RULE, NameRule, check_server_name
 from .configuration import AskInput, Config
 from .dialects import ServerEntry, read_config
-from .member import HostTarget, Launch, Member, client_features
+from .member import (
+    SERVER_DEFAULTS, THE_HOSTS, HostTarget, Launch, Member, client_features, takes_server_options, with_timeout,
+)
 from .parallel import in_parallel, values
 from .policy import ElicitationRequest, Policy, SamplingRequest
 from .questions import HostCallbacks
 
 if TYPE_CHECKING:
-    import ssl
+    from typing_extensions import Unpack
 
     from ..client.elicitation import UrlRequest
     from ..client.sampling import ModelCard
-    from ..peer.extension import Extension
-    from ..streamable.client.auth_provider import Authorizer, Authorizing
     from ..transports.lines.stderr import LineTarget
-    from ..wiretrace import Trace
+    from .member import ServerOptions
 
 
 Self = TypeVar("Self", bound="Servers")
-HOST: Any = Default("the host's")
-"""The default of options of `Host.connect`."""
 _DECIDED = frozenset(["sampling", "elicitation", "on_log", "on_update", "on_notification", "limits"])
 """Options of a client that would go past the host: its policy, or the server's name in what callbacks hear."""
 _MARGIN = 2.0
@@ -53,42 +45,47 @@ _KILLED = 5.0
 """Seconds that a child may take to end after SIGKILL."""
 
 
+class HostOptions(SessionOptions, total=False):
+    """The options of a `Host`, which describes them."""
+
+    limits: Limits
+    policy: Optional[Policy]
+    sampling: Optional[Callable[[SamplingRequest], Any]]
+    models: "Sequence[ModelCard]"
+    sampling_tools: bool
+    sampling_context: bool
+    elicitation: Optional[Callable[[ElicitationRequest], Any]]
+    elicitation_url: Optional[Callable[[ElicitationRequest], Any]]
+    open_url: Optional[Callable[[str], Any]]
+    on_complete: "Optional[Callable[[str, UrlRequest], Any]]"
+    roots: Union[None, Roots, Place, Iterable[Place]]
+    audit: Union[None, Audit, AuditTarget]
+    skill_cache: "Union[str, os.PathLike[str], None]"
+    on_lost: Optional[Callable[[str, str], Any]]
+    on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]]
+    on_update: Optional[Callable[[str, str], Any]]
+    on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]]
+    name_rule: NameRule
+    stderr: "LineTarget"
+
+
+HOST_DEFAULTS: HostOptions = {
+    "limits": DEFAULT, "policy": None, "sampling": None, "models": (), "sampling_tools": False,
+    "sampling_context": False, "elicitation": None, "elicitation_url": None, "open_url": None, "on_complete": None,
+    "roots": None, "audit": None, "skill_cache": None, "on_lost": None, "on_log": None, "on_update": None,
+    "on_notification": None, "name_rule": DEFAULT_RULE, "stderr": None, **SESSION_DEFAULTS,
+}
+takes_host_options = takes(HostOptions, HOST_DEFAULTS)
+
+
 class Servers:
     """The servers of a host: the half of `Host` that connects and closes them. `Host` describes the parameters."""
 
-    @spelt
-    def __init__(
-        self,
-        name: str = "mcp_ref",
-        version: str = __version__,
-        *,
-        limits: Limits = DEFAULT,
-        policy: Optional[Policy] = None,
-        sampling: Optional[Callable[[SamplingRequest], Any]] = None,
-        models: "Sequence[ModelCard]" = (),
-        sampling_tools: bool = False,
-        sampling_context: bool = False,
-        elicitation: Optional[Callable[[ElicitationRequest], Any]] = None,
-        elicitation_url: Optional[Callable[[ElicitationRequest], Any]] = None,
-        open_url: Optional[Callable[[str], Any]] = None,
-        on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
-        roots: Union[None, Roots, Place, Iterable[Place]] = None,
-        audit: Union[None, Audit, AuditTarget] = None, skill_cache: "Union[str, os.PathLike[str], None]" = None,
-        on_lost: Optional[Callable[[str, str], Any]] = None,
-        on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
-        on_update: Optional[Callable[[str, str], Any]] = None,
-        on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]] = None,
-        name_rule: NameRule = DEFAULT_RULE,
-        stderr: "LineTarget" = None,
-        title: Optional[str] = None, description: Optional[str] = None, website_url: Optional[str] = None,
-        icons: Optional[List[Icon]] = None, revisions: Optional[Sequence[Union[str, Revision]]] = None,
-        era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None,
-        experimental: Optional[Dict[str, Settings]] = None, capabilities: Optional[ClientCapabilities] = None,
-        executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
-        cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
-        tasks: Optional[bool] = None, keepalive: Optional[float] = None, tolerate: Sequence[str] = (),
-    ) -> None:
-        self.limits = limits
+    @takes_host_options
+    def __init__(self, name: str = "mcp_ref", version: str = __version__, **options: "Unpack[HostOptions]") -> None:
+        options = with_defaults(Servers.__init__, HOST_DEFAULTS, options, self)
+        self.limits = options["limits"]
+        audit, skill_cache, roots = options["audit"], options["skill_cache"], options["roots"]
         self.audit = audit if audit is None or isinstance(audit, Audit) else Audit(audit)
         self._skill_cache = None if skill_cache is None else os.path.abspath(skill_cache)
         self.counters = Counters()
@@ -96,21 +93,18 @@ class Servers:
         """Server -> why it could not be reached, the last time that was tried."""
         self.notes: Dict[str, Sequence[str]] = {}
         """Server -> what its entry of a configuration asks for that is not done here, and why."""
-        self._options: Dict[str, Any] = dict(
-            name=name, version=version, title=title, description=description, website_url=website_url, icons=icons,
-            revisions=revisions, era=era, eras=eras, experimental=experimental, capabilities=capabilities,
-            executor=executor, strict=strict, check_results=check_results, cache=cache, extensions=extensions,
-            tasks=tasks, keepalive=keepalive, tolerate=tolerate,
-        )
-        Client(limits=limits, **self._options)  # a wrong option shows here, not when the first server is connected
-        self._rule = name_rule
-        self._stderr = stderr
-        self._on_lost, self._on_log = on_lost, on_log
-        self._on_update, self._on_notification = on_update, on_notification
+        self._options: Dict[str, Any] = {
+            "name": name, "version": version, **{each: options.get(each) for each in SESSION_DEFAULTS}}
+        Client(limits=self.limits, **self._options)  # a wrong option shows here, not with the first server
+        self._rule = options["name_rule"]
+        self._stderr = options["stderr"]
+        self._on_lost, self._on_log = options["on_lost"], options["on_log"]
+        self._on_update, self._on_notification = options["on_update"], options["on_notification"]
         shared = Roots(roots) if roots is not None and not isinstance(roots, Roots) else roots
         self._callbacks = HostCallbacks(
-            policy or Policy(), self.record, lambda: sorted(self.clients), shared, sampling, models, sampling_tools,
-            sampling_context, elicitation, elicitation_url, open_url, on_complete,
+            options["policy"] or Policy(), self.record, lambda: sorted(self.clients), shared, options["sampling"],
+            options["models"], options["sampling_tools"], options["sampling_context"], options["elicitation"],
+            options["elicitation_url"], options["open_url"], options["on_complete"],
         )
         # Guards the members, `failed`, `_closed` and `_lost_threads`; not held while a server is opened or closed.
         self._lock = threading.Lock()
@@ -127,39 +121,10 @@ class Servers:
             type(self).__name__, ("; ".join(parts) or "without servers"), ", closed" if self._closed else "")
 
     @classmethod
-    @spelt
+    @takes_host_options
     def from_config(
-        cls: "Callable[..., Self]",
-        config: Config,
-        name: str = "mcp_ref",
-        version: str = __version__,
-        *,
-        limits: Limits = DEFAULT,
-        policy: Optional[Policy] = None,
-        sampling: Optional[Callable[[SamplingRequest], Any]] = None,
-        models: "Sequence[ModelCard]" = (),
-        sampling_tools: bool = False,
-        sampling_context: bool = False,
-        elicitation: Optional[Callable[[ElicitationRequest], Any]] = None,
-        elicitation_url: Optional[Callable[[ElicitationRequest], Any]] = None,
-        open_url: Optional[Callable[[str], Any]] = None,
-        on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
-        roots: Union[None, Roots, Place, Iterable[Place]] = None,
-        audit: Union[None, Audit, AuditTarget] = None, skill_cache: "Union[str, os.PathLike[str], None]" = None,
-        on_lost: Optional[Callable[[str, str], Any]] = None,
-        on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
-        on_update: Optional[Callable[[str, str], Any]] = None,
-        on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]] = None,
-        name_rule: NameRule = DEFAULT_RULE,
-        stderr: "LineTarget" = None,
-        title: Optional[str] = None, description: Optional[str] = None, website_url: Optional[str] = None,
-        icons: Optional[List[Icon]] = None, revisions: Optional[Sequence[Union[str, Revision]]] = None,
-        era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None,
-        experimental: Optional[Dict[str, Settings]] = None, capabilities: Optional[ClientCapabilities] = None,
-        executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
-        cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
-        tasks: Optional[bool] = None, keepalive: Optional[float] = None, tolerate: Sequence[str] = (),
-        ask_input: Optional[AskInput] = None,
+        cls: "Callable[..., Self]", config: Config, name: str = "mcp_ref", version: str = __version__, *,
+        ask_input: Optional[AskInput] = None, **options: "Unpack[HostOptions]",
     ) -> "Self":
         """Return a host that is connected to the servers of a configuration (see `mcp_ref.host.dialects`); options as
         `Host`.
@@ -169,11 +134,15 @@ class Servers:
         them. What an entry asks for and is not done is in ``notes``. Raises ValueError for a file that is no
         configuration, and then has started nothing.
         """
-        options = dict(locals())
-        del options["cls"], options["config"], options["ask_input"]
+        with_defaults(Servers.from_config, HOST_DEFAULTS, options)
         unsupported: Dict[str, str] = {}
         entries = read_config(config, unsupported, ask_input=ask_input)
-        host = cls(**_given(options))
+        named: Dict[str, str] = {}  # a subclass may set these two itself, and not know them as options
+        if name != "mcp_ref":
+            named["name"] = name
+        if version != __version__:
+            named["version"] = version
+        host = cls(**named, **options)
         host.notes = {server: entry.notes for server, entry in entries.items() if entry.notes}
         try:
             for server, reason in unsupported.items():
@@ -187,27 +156,8 @@ class Servers:
 
     # Connecting
 
-    def connect(
-        self, name: str, target: HostTarget, *,
-        trusted: bool = False, timeout: Optional[float] = None, inherit_env: Optional[bool] = None,
-        roots: Union[None, Roots, Place, Iterable[Place]] = None, env: Optional[Mapping[str, str]] = None,
-        cwd: "Union[str, os.PathLike[str], None]" = None,
-        stderr: "LineTarget" = None,
-        headers: Optional[Mapping[str, str]] = None,
-        token: Optional[str] = None,
-        auth: "Union[Authorizing, Authorizer, None]" = None,
-        ssl_context: "Optional[ssl.SSLContext]" = None, cafile: Optional[str] = None,
-        trace: "Optional[Trace]" = None,
-        version: str = HOST,
-        title: Optional[str] = HOST, description: Optional[str] = HOST, website_url: Optional[str] = HOST,
-        icons: Optional[List[Icon]] = HOST, revisions: Optional[Sequence[Union[str, Revision]]] = HOST,
-        era: Optional[str] = HOST, eras: Optional[MutableMapping[str, str]] = HOST,
-        experimental: Optional[Dict[str, Settings]] = HOST, capabilities: Optional[ClientCapabilities] = HOST,
-        executor: Optional[Executor] = HOST, strict: bool = HOST, check_results: bool = HOST,
-        cache: Optional[SharedAnswers] = HOST, extensions: "Optional[Sequence[Extension]]" = HOST,
-        tasks: Optional[bool] = HOST, keepalive: Optional[float] = HOST, tolerate: Sequence[str] = HOST,
-        **unknown: NoReturn,
-    ) -> Client:
+    @takes_server_options
+    def connect(self, name: str, target: HostTarget, **options: "Unpack[ServerOptions]") -> Client:
         """Connect a server under this name and return its client, which is also ``clients[name]``.
 
         ``target``: as for `mcp_ref.connect`, or a function that makes a transport, which `restart` needs. ``trusted``:
@@ -219,21 +169,13 @@ class Servers:
         the `Host` was given them. Raises ValueError for a name that is taken or not a name (see
         `mcp_ref.host.catalogue`), and for a timeout of 0 or less, and what `mcp_ref.connect` raises.
         """
-        for option in sorted(_DECIDED.intersection(unknown)):
+        for option in sorted(_DECIDED.intersection(options)):
             raise TypeError("%s is for the Host to decide: give it to its constructor" % option)
-        if unknown:
-            refuse(Servers.connect, unknown)
+        options = with_defaults(Servers.connect, SERVER_DEFAULTS, options)
         check_server_name(name)
-        http = dict(headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile)
-        given = dict(
-            version=version, title=title, description=description, website_url=website_url, icons=icons,
-            revisions=revisions, era=era, eras=eras, experimental=experimental, capabilities=capabilities,
-            executor=executor, strict=strict, check_results=check_results, cache=cache, extensions=extensions,
-            tasks=tasks, keepalive=keepalive, tolerate=tolerate,
-        )
-        options = {option: value for option, value in given.items() if value is not HOST}
-        stderr = self._stderr if stderr is None else stderr
-        launch = Launch(target, trusted, roots, env, inherit_env, cwd, trace, options, http, stderr, timeout)
+        if options["stderr"] is None:
+            options["stderr"] = self._stderr
+        launch = Launch(target, options)
         member = self._member(name, launch)
         with self._lock:
             if self._closed:
@@ -271,15 +213,18 @@ class Servers:
         return {name: _mcp_error(error) for name, error in errors.items()}
 
     def _member(self, name: str, launch: Launch, approved: Optional[Dict[str, str]] = None) -> Member:
-        return Member(name, launch, launch.limits(self.limits), self._rule, self._client_options, self._lose, approved)
+        limits = with_timeout(self.limits, launch.options["timeout"])
+        return Member(name, launch, limits, self._rule, self._client_options, self._lose, approved)
 
     def _client_options(self, member: Member) -> Dict[str, Any]:
         """Return the options of a server's client: what it is told of us, and callbacks with the server's name in
         front."""
         name = member.name
         on_log, on_update, on_notification = self._on_log, self._on_update, self._on_notification
-        made = dict(self._options, **member.launch.options)
-        made.update(client_features(self._callbacks, name, member.launch.roots))
+        given = member.launch.options
+        made = dict(self._options, **{
+            each: given.get(each) for each in ("version", *SESSION_DEFAULTS) if given.get(each) is not THE_HOSTS})
+        made.update(client_features(self._callbacks, name, given["roots"]))
         if on_notification is not None:
             made["on_notification"] = partial(on_notification, name)
         if on_log is not None:
@@ -289,7 +234,7 @@ class Servers:
         return made
 
     def _open(self, member: Member) -> Client:
-        shown, trusted = member.launch.shown(), member.launch.trusted
+        shown, trusted = member.launch.shown(), member.launch.options["trusted"]
         try:
             client = member.open()
         except BaseException as error:
@@ -429,15 +374,6 @@ class Servers:
         """Write an event to the audit log, if there is one. Never raises."""
         if self.audit is not None:
             self.audit.record(event, server, **details)
-
-
-def _given(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return those options of a host that are not as by default, so that a subclass may set some and not know others.
-    """
-    from inspect import signature
-
-    parameters = signature(Servers.__init__).parameters
-    return {name: value for name, value in options.items() if value is not parameters[name].default}
 
 
 def _arguments(name: str, value: Any) -> Dict[str, Any]:

@@ -9,7 +9,7 @@ from mcp_ref import Host, Limits
 from mcp_ref.deadline import clock
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import read_config
-from mcp_ref.host.member import Launch
+from mcp_ref.host.member import with_timeout
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WHOLE = ("mcpServers", "mcpServers[0].name", "mcpServers[1].name")
@@ -169,11 +169,11 @@ def test_a_silent_server_keeps_the_others_waiting_no_longer_than_its_entry_says(
 
 def test_the_time_to_connect_is_for_probe_and_handshake_together():
     limits = Limits()
-    short, long = (Launch(["x"], timeout=seconds).limits(limits) for seconds in (2.0, 60.0))
+    short, long = (with_timeout(limits, seconds) for seconds in (2.0, 60.0))
     assert (short.probe_timeout, short.initialize_timeout, short.connect_timeout) == (0.5, 1.5, 2.0)
     assert (long.probe_timeout, long.initialize_timeout) == (limits.probe_timeout, 60.0 - limits.probe_timeout)
     assert long.connect_timeout == limits.connect_timeout and short.request_timeout == limits.request_timeout
-    assert Launch(["x"]).limits(limits) is limits
+    assert with_timeout(limits, None) is limits
 
 
 def test_a_time_to_connect_of_nothing_is_refused():

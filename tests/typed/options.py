@@ -101,7 +101,7 @@ def connections() -> None:
     server.wsgi(stream=True)  # type: ignore[call-arg]
     with Host(keepalive=3.0) as host:
         host.connect("a", "server", trusted=True, headers={"a": "b"}, check_results=False)
-        host.connect("a", "server", truste=True)  # type: ignore[arg-type]
+        host.connect("a", "server", truste=True)  # type: ignore[call-arg]
         found: CallToolResult = host.call_tool("a__add", {"a": 1}, timeout=3)
         host.call_tool("a__add", timout=3)  # type: ignore[call-overload]
         print(found)

@@ -219,7 +219,7 @@ def take_entry(options: Any, limits: Limits) -> Limits:
         return limits
     from ...host.configuration import Variables
     from ...host.dialects import filled, is_off, shape
-    from ...host.member import Launch
+    from ...host.member import with_timeout
 
     file, name = named
     where = file.where(name)
@@ -236,7 +236,7 @@ def take_entry(options: Any, limits: Limits) -> Limits:
     options.header = ["%s=%s" % pair for pair in (entry.headers or {}).items()
                       if pair[0].lower() not in given] + options.header
     options.cwd = options.cwd or entry.cwd
-    return Launch(options.server, timeout=entry.timeout).limits(limits)
+    return with_timeout(limits, entry.timeout)
 
 
 def _answer(id: str, description: str, secret: bool) -> Optional[str]:
