@@ -30,7 +30,7 @@ FREE = {
     "cli/serve/loading:listen_http": "of the command line; HttpListener refuses what it does not know",
     "host/audit:Audit.record": "the details of an event, in the words of whoever writes it",
     "host/questions:AuditEntry.__init__": "likewise",
-    "host/servers:Servers.record": "likewise",
+    "host/host:Host.record": "likewise",
     "host/member:ServerClient.__init__": "the host makes it, with options that its own signatures have named",
     "model:Model.__init__": "the members of the message, which it checks by its fields",
     "options:spelt.checked": "looks at the names before the call gets them",
