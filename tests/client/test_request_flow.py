@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.client.options import REQUEST_DEFAULTS
 from mcp_ref.client.request_flow import ANSWER, DONE, EXTEND, RETRY, SEND, RequestFlow
 from mcp_ref.errors import AnswerLost, LocalProtocolError, PeerError, RequestCancelled, RequestTimeout
 from mcp_ref.limits import Limits
@@ -53,7 +52,7 @@ def now(monkeypatch):
     return seconds
 
 
-MANUAL = {"options": {**REQUEST_DEFAULTS, "rounds": "manual"}}
+MANUAL = {"options": {"rounds": "manual"}}
 
 
 def flow_of(owner, **options):

@@ -5,7 +5,7 @@ from mcp_ref import Client, Host, Server
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import HostTool, ToolCall
 from mcp_ref.host.dialects import ServerEntry
-from mcp_ref.host.member import SERVER_DEFAULTS, Launch
+from mcp_ref.host.member import Launch
 from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.http11.server.request_parser import RequestHead
@@ -16,12 +16,13 @@ from mcp_ref.transports.memory import pair
 SECRET = "hunter2"
 NAMED = {"API_KEY": SECRET}
 HEADERS = Headers([("Authorization", "Bearer " + SECRET)])
+DEFAULTS = Launch("x").options
 
 
 @pytest.mark.parametrize("value, shown", [
-    (Launch("https://h.example/mcp?key=" + SECRET, {**SERVER_DEFAULTS, "token": SECRET, "headers": NAMED}),
+    (Launch("https://h.example/mcp?key=" + SECRET, {**DEFAULTS, "token": SECRET, "headers": NAMED}),
      "https://h.example/mcp"),
-    (Launch(["npx", "--key", SECRET], {**SERVER_DEFAULTS, "env": NAMED, "title": SECRET}), "API_KEY"),
+    (Launch(["npx", "--key", SECRET], {**DEFAULTS, "env": NAMED, "title": SECRET}), "API_KEY"),
     (Launch("npx --key " + SECRET), "npx"),
     (ServerEntry(["npx", SECRET], NAMED, "/tmp"), "API_KEY"),
     (ServerEntry(["npx"], None, None), "npx"),
