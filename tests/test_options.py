@@ -1,13 +1,11 @@
 """Misspelt options: the error names the call that the user wrote, and the word that was meant."""
 import inspect
-from typing import Optional, TypedDict
 
 import pytest
 
 from mcp_ref import Client, Host, Limits, Server, connect
 from mcp_ref.auth import ClientCredentials, OAuth, ResourceServer
 from mcp_ref.messages.mrtr import InputRequiredResult
-from mcp_ref.options import takes, with_defaults
 from mcp_ref.server import Context, Icon
 from mcp_ref.transports.memory import pair
 
@@ -252,38 +250,10 @@ def test_help_of_run_http_has_a_row_for_each_option():
             signature(Server.run_http).parameters[name].default) == default.strip('"')
 
 
-class Family(TypedDict, total=False):
-    timeout: Optional[float]
-    progress: "Optional[object]"
-
-
-FAMILY: Family = {"timeout": 3.0, "progress": None}
-takes_family = takes(Family, FAMILY)
-
-
-class Caller:
-    """A class with one call whose options are a family."""
-
-    @takes_family
-    def call(self, name, arguments=None, **options):
-        """Return the options that hold."""
-        return with_defaults(Caller.call, FAMILY, options)
-
-
-def test_a_family_of_options_is_in_the_signature_of_a_call_and_its_defaults_in_the_options():
-    call = Caller().call
-    assert call("x", progress=print) == {"timeout": 3.0, "progress": print}
-    assert call("x", 1) == FAMILY
-    shown = str(inspect.signature(call))
-    assert shown.startswith("(name, arguments=None, *, timeout: ") and shown.endswith(
-        " = 3.0, progress: 'Optional[object]' = None)")
-    assert str(inspect.signature(Caller.call)).startswith("(self, name, ")
-
-
 def test_an_option_that_a_family_does_not_have_is_refused_by_the_call_itself():
+    """No wrapper stands between the caller and the call, and the members of the family are in its signature."""
     with pytest.raises(TypeError) as caught:
-        Caller().call("x", timout=3)
-    assert str(caught.value) == (
-        "call() has no option 'timout'; did you mean 'timeout'? (options: arguments, name, progress, timeout)")
-    names = [entry.name for entry in caught.traceback]
-    assert names[1:] == ["call", "with_defaults", "refuse"]
+        Client().call_tool("x", timout=3)
+    assert [entry.name for entry in caught.traceback][1:] == ["call_tool", "with_defaults", "refuse"]
+    kinds = {each.name: str(each.kind) for each in inspect.signature(Client().call_tool).parameters.values()}
+    assert kinds["timeout"] == kinds["request_state"] == "KEYWORD_ONLY" and "options" not in kinds

@@ -13,7 +13,7 @@ module           contents
 `dialects`       the entries of such a file, in the dialects of all hosts
 `member`         one server: how it is started, its client, its end
 `parallel`       calls to several servers at the same time
-`host`           `Host`: connecting, losing and restarting servers; their tools, resources, prompts, each put to the policy
+`host`           `Host`: connects, restarts and closes servers, and puts each call to the policy
 ===============  ==================================================================================================
 
 >>> from mcp_ref import Host
