@@ -154,7 +154,6 @@ class MemoryTasks(TaskStore):
         self._numbers = 0
 
     def create(self, record: TaskRecord, room: TaskRoom) -> str:
-        """Implement `TaskStore.create`."""
         with self._lock:
             counted = (len(self._records), self._counts.get(record.owner, 0), self._bytes)
             for name, limit, count in zip(room._fields, room, counted):
@@ -168,13 +167,11 @@ class MemoryTasks(TaskStore):
         return ""
 
     def read(self, id: str) -> Optional[TaskRecord]:
-        """Implement `TaskStore.read`."""
         with self._lock:
             found = self._records.get(id)
             return None if found is None else copy(found)
 
     def change(self, id: str, function: Callable[[TaskRecord], bool]) -> Optional[TaskRecord]:
-        """Implement `TaskStore.change`."""
         with self._lock:
             found = self._records.get(id)
             if found is None:
@@ -187,18 +184,15 @@ class MemoryTasks(TaskStore):
             return copy(changed)
 
     def list(self, owner: str, after: int, most: int) -> "List[TaskRecord]":
-        """Implement `TaskStore.list`."""
         with self._lock:
             found = [each for each in self._records.values() if each.owner == owner and each.number > after]
             return [copy(each) for each in found[:most]]
 
     def lost(self, now: float) -> "List[str]":
-        """Implement `TaskStore.lost`."""
         with self._lock:
             return [each.id for each in self._records.values() if 0.0 < each.until < now]
 
     def sweep(self, now: float) -> int:
-        """Implement `TaskStore.sweep`."""
         with self._lock:
             found = [each for each in self._records.values() if each.expires < now]
             for record in found:

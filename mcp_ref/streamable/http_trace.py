@@ -272,23 +272,19 @@ class TracedExchange(Exchange):
         self._seen.end(CLIENT, False, "the client has gone")
 
     def watch(self) -> None:
-        """Implement `Exchange.watch`."""
         self.inner.watch()
 
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
-        """Implement `Exchange.reply`."""
         self._seen.response(status, headers)
         self._seen.data(body)
         self._seen.end(SERVER)
         self.inner.reply(status, headers, body)
 
     def start(self, status: int, headers: Pairs = ()) -> None:
-        """Implement `Exchange.start`."""
         self._seen.response(status, headers)
         self.inner.start(status, headers)
 
     def send(self, data: bytes) -> bool:
-        """Implement `Exchange.send`."""
         self._seen.data(data)
         taken = self.inner.send(data)
         if not taken:
@@ -296,7 +292,6 @@ class TracedExchange(Exchange):
         return taken
 
     def finish(self, data: bytes = b"") -> None:
-        """Implement `Exchange.finish`."""
         if data:
             self._seen.data(data)
         self._seen.end(SERVER)

@@ -25,10 +25,9 @@ class ServerListener(SocketListener):
         self._server = server
 
     def open(self) -> None:
-        """Implement `SocketListener.open`. Raises what the lifespan raises when it is entered."""
+        """Raises what the lifespan raises when it is entered."""
         self._server.hold(self, super().open)
 
     def close(self, grace: float = 0.0) -> None:
-        """Implement `SocketListener.close`."""
         super().close(grace)
         self._server.let_go(self)

@@ -85,7 +85,6 @@ class CallableGuard(Guard):
         self._authenticate = authenticate
 
     def admit(self, request: HttpRequest) -> Any:
-        """Implement `Guard.admit`."""
         try:
             principal = self._authenticate(request.headers)
         except AuthError as error:
@@ -107,7 +106,6 @@ class OneToken(Guard):
         self._token = token.encode("ascii")
 
     def admit(self, request: HttpRequest) -> Any:
-        """Implement `Guard.admit`."""
         from hmac import compare_digest
 
         shown = bearer(request.headers.get("authorization"))

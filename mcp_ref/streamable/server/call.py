@@ -62,20 +62,20 @@ class HeldExchange(Exchange):
     # For the handler
 
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
-        """Implement `Exchange.reply`. Raises ValueError for a header with a line end, RuntimeError if called twice."""
+        """Raises ValueError for a header with a line end, RuntimeError if called twice."""
         with self._changed:
             if self._begin(status, headers):
                 self.length = len(body)
                 self._end(body)
 
     def start(self, status: int, headers: Pairs = ()) -> None:
-        """Implement `Exchange.start`. Raises as `reply` does."""
+        """Raises as `reply` does."""
         with self._changed:
             if self._begin(status, headers):
                 self._changed.notify()
 
     def send(self, data: bytes) -> bool:
-        """Implement `Exchange.send`. Returns False also after `finish`."""
+        """Returns False also after `finish`."""
         with self._changed:
             if self._waiting > self._most:
                 self.gone = True  # whoever takes the pieces finds out, and tells `on_close`
@@ -88,7 +88,7 @@ class HeldExchange(Exchange):
             return True
 
     def finish(self, data: bytes = b"") -> None:
-        """Implement `Exchange.finish`. The second call does nothing."""
+        """A second call does nothing."""
         with self._changed:
             if not (self.gone or self._over):
                 self._end(data)

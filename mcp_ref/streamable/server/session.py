@@ -93,7 +93,6 @@ class HttpSession(StreamGroup, ReplyTransport):
 
     @property
     def session_id(self) -> Optional[str]:  # type: ignore[override]
-        """Implement `Transport.session_id`."""
         return self.id
 
     def close(self) -> None:
@@ -116,7 +115,7 @@ class HttpSession(StreamGroup, ReplyTransport):
         return "the session ended"
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
-        """Implement `Transport.post`; the module has the table of the routes."""
+        """Route a message by the table in the module docstring."""
         with self.lock:
             stream = None if about is None else self._replies.get(id_key(about))
             if not final:
@@ -165,14 +164,12 @@ class HttpSession(StreamGroup, ReplyTransport):
             return stream is not None and stream.poll(self._limits.stream_retry)
 
     def request_of(self, about: RequestId) -> Optional[HttpRequest]:
-        """Implement `ReplyTransport.request_of`."""
         with self.lock:
             stream = self._replies.get(id_key(about))
             exchange = None if stream is None else stream.exchange
         return None if exchange is None else exchange.request
 
     def is_heard(self) -> bool:
-        """Implement `ReplyTransport.is_heard`."""
         with self.lock:
             return any(stream.exchange is not None and not stream.exchange.gone for stream in self._listening)
 

@@ -90,12 +90,11 @@ class StatelessTransport(ReplyTransport):
         about.status = STATUSES.get(code, 400)
 
     def request_of(self, about: Any) -> Optional[HttpRequest]:
-        """Implement `ReplyTransport.request_of`."""
         exchange = about.exchange
         return None if exchange is None else exchange.request
 
     def post(self, message: Optional[bytes], about: Any = None, final: bool = False) -> None:
-        """Implement `Transport.post`; the module has the table of what becomes of a message."""
+        """Route a message by the table in the module docstring."""
         # [2026-07-28 basic/transports/streamable-http §Receiving Messages] MUST: what is sent on a stream relates to
         # its request, and there are no requests of the server. A message of no request has no place to go.
         if about is None:

@@ -54,14 +54,12 @@ class StoredReplay(Replay):
     def add(
         self, id: EventId, data: bytes, now: float, stream: Optional[ReplyStream] = None, final: bool = False,
     ) -> bool:
-        """Implement `Replay.add`."""
         about = "" if stream is None else about_of(stream.keys)
         kept = self._session.keep(StoredEvent(id.kind, id.stream, id.place, data, final, about), stream)
         self._newest = id if kept else None
         return kept
 
     def take_back(self) -> bool:
-        """Implement `Replay.take_back`."""
         newest, self._newest = self._newest, None
         return newest is None or self._session.unkeep(newest)
 
@@ -81,11 +79,11 @@ class FollowedReply(ReplyStream):
         """True once the process that runs the request has answered."""
 
     def event(self, data: bytes, retry: Optional[int] = None, final: bool = False) -> bytes:
-        """Implement `ReplyStream.event`: what is said of the connection has no id."""
+        """Events about the connection itself have no id."""
         return encode_event(data, retry=retry)
 
     def poll(self, retry: float) -> bool:
-        """Implement `ReplyStream.poll`: not before the process that runs the request was heard of.
+        """End the connection only once the process that runs the request is known.
 
         A client that is sent on sooner than LOST_SECONDS follows anew elsewhere, so that nobody would ever find out
         that this process has died.
@@ -128,19 +126,19 @@ class ResumableSession(HttpSession):
         self.replay = StoredReplay(self, limits) if table.listens else None
 
     def use_account(self, held: Optional[Held], tells_apart: bool = True) -> None:
-        """Implement `HttpSession.use_account`; events are not in our memory."""
+        """Count no events: they are in the store, not in this process."""
         replay, self.replay = self.replay, None
         super().use_account(held, tells_apart)
         self.replay = replay
 
     def next_number(self) -> int:
-        """Implement `StreamGroup.next_number`: no other process has the same."""
+        """The store numbers the streams, so that no two processes use the same number."""
         return self._table.next_id()
 
     # What the endpoint asks for
 
     def resume(self, exchange: Exchange, since: EventId, headers: Pairs = ()) -> Optional[bool]:
-        """Implement `HttpSession.resume`, for streams of all processes."""
+        """Streams of every process can be resumed."""
         with self.lock:
             if self.replay is None:
                 return None
@@ -152,7 +150,7 @@ class ResumableSession(HttpSession):
         return begun
 
     def tick(self, now: float, poll_after: Optional[float]) -> None:
-        """Implement `HttpSession.tick`. An empty event keeps a quiet stream known to the store."""
+        """Beside the usual work, an empty event keeps a quiet stream known to the store."""
         super().tick(now, poll_after)
         due = now - self._limits.replay_seconds / 2
         with self.lock:
@@ -161,7 +159,7 @@ class ResumableSession(HttpSession):
                     stream.event(b"")
 
     def close(self) -> None:
-        """Implement `HttpSession.close`. Who resumes a reply in another process is told that nothing follows."""
+        """A client that resumes a reply in another process learns that nothing follows."""
         with self.lock:
             if self.replay is not None:
                 for stream in dict.fromkeys(self._replies.values()):

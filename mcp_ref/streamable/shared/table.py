@@ -96,7 +96,6 @@ class ReplicaSession(ResumableSession):
     # What the endpoint asks for
 
     def expect(self, stream: ReplyStream) -> str:
-        """Implement `HttpSession.expect`."""
         refused = super().expect(stream)
         if not refused:
             self._table.watch(self)
@@ -105,7 +104,7 @@ class ReplicaSession(ResumableSession):
     def receive(
         self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None
     ) -> List[Any]:
-        """Implement `HttpSession.receive`; a message for which another process waits goes there."""
+        """A message that another process waits for is sent there."""
         items = frame.items if isinstance(frame, Batch) else [frame]
         left = [item for item in items if not self._belongs_elsewhere(item)]
         if len(left) < len(items):
@@ -164,7 +163,6 @@ class ReplicaSession(ResumableSession):
         return bool(connection.table.active(subject[1]))
 
     def listen(self, exchange: Exchange, headers: Pairs = ()) -> bool:
-        """Implement `HttpSession.listen`."""
         if not super().listen(exchange, headers):
             return False
         self._table.watch(self)
@@ -174,7 +172,7 @@ class ReplicaSession(ResumableSession):
     # What the dispatcher asks for
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
-        """Implement `Transport.post`. The changes of a request are in the store before its answer goes out."""
+        """The changes made by a request are in the store before its answer is sent."""
         if not final:
             question = None if message is None else _QUESTION.match(message)
             if question is not None and not self._table.expect(self, int(question.group(1))):
@@ -188,7 +186,6 @@ class ReplicaSession(ResumableSession):
         super().post(message, about, final)
 
     def given_up(self, id: RequestId) -> None:
-        """Implement `Transport.given_up`."""
         self._table.forget(self, id)
 
     def _unrelated(self, message: bytes) -> None:
@@ -243,7 +240,7 @@ class StoreTable(SessionTable):
     # What the endpoint asks for
 
     def make(self, principal: Any) -> HttpSession:
-        """Implement `SessionTable.make`. Raises TypeError for a principal that the store cannot keep."""
+        """Raises TypeError for a principal that the store cannot keep."""
         try:
             same = json.loads(json.dumps(principal)) == principal
         except (TypeError, ValueError):
@@ -254,7 +251,6 @@ class StoreTable(SessionTable):
         return ReplicaSession(new_id(), principal, self._limits, self)
 
     def add(self, session: Any) -> bool:
-        """Implement `SessionTable.add`."""
         values = {"principal": session.principal}
         if not self.store.create_session(session.key, values, self._limits.max_sessions, self._limits.session_idle):
             return False
@@ -264,15 +260,14 @@ class StoreTable(SessionTable):
         return True
 
     def why_full(self, session: HttpSession) -> Tuple[str, str]:
-        """Implement `SessionTable.why_full`; the store does not know the owners of sessions."""
+        """The store does not know the owners of sessions."""
         return "full", str(self._limits.max_sessions)
 
     def connected(self, session: HttpSession) -> None:
-        """Implement `SessionTable.connected`."""
         session.connection.table.ids = self.next_id
 
     def get(self, id: str) -> Optional[HttpSession]:
-        """Implement `SessionTable.get`; a replica is made where this process has none."""
+        """Make a replica where this process has none."""
         with self._lock:
             session: Any = self._sessions.get(id)
         found = self.store.read_session(self.key_of(id) if session is None else session.key,
@@ -317,7 +312,7 @@ class StoreTable(SessionTable):
             session.version, session.saved = record.version, dict(connection.export_state(), **{_TOLD: dict(told)})
 
     def remove(self, session: Any) -> bool:
-        """Implement `SessionTable.remove`: it ends in every process."""
+        """End the session in every process."""
         self.release(session)
         if not self.store.remove_session(session.key):
             return False
@@ -325,11 +320,9 @@ class StoreTable(SessionTable):
         return True
 
     def is_idle(self, session: HttpSession, now: float) -> bool:
-        """Implement `SessionTable.is_idle`."""
         return session.used + REPLICA_SECONDS <= now
 
     def tick(self, now: float) -> None:
-        """Implement `SessionTable.tick`."""
         with self._lock:
             due = self._swept + _SWEEP_SECONDS <= now
             if due:
@@ -342,7 +335,7 @@ class StoreTable(SessionTable):
             self.store.sweep_sessions(self._limits.session_idle)
 
     def close(self) -> None:
-        """Implement `SessionTable.close`; the sessions go on in other processes."""
+        """The sessions go on in other processes."""
         with self._lock:
             self._closed = True
         self._pause.set()
@@ -354,7 +347,7 @@ class StoreTable(SessionTable):
         return self.store.count_sessions()
 
     def release(self, session: Any) -> bool:
-        """Implement `SessionTable.release`: only the replica ends."""
+        """End only the replica of this process."""
         with self._lock:
             self._keys.pop(session.key, None)
             return self._sessions.pop(session.id or "", None) is not None
