@@ -41,7 +41,7 @@ def _bridge(options: Any) -> int:
         raise UsageError("--http and --listen are two ways to serve: use one of them")
     check_grace(options)
     guard = listener_options(told(options, both_sides=True))
-    set_up_logs(logs_told(options), guard)
+    access = set_up_logs(logs_told(options))
     entries = entries_of(options.server)
     try:
         bridge = _several(options, entries) if entries else _one(options)
@@ -50,7 +50,7 @@ def _bridge(options: Any) -> int:
     trace = trace_to(options.trace)
     with bridge:
         if options.http:
-            serve_http(bridge, options.http, "memory", trace, guard, options.grace)
+            serve_http(bridge, options.http, "memory", trace, guard, options.grace, access)
         elif options.listen:
             serve_socket(bridge, options.listen, trace, options.grace)
         else:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ...server import Server
     from ...server.serving.http_listener import HttpListener
     from ...wiretrace import Trace
+    from .logs import Access
 
 
 class LoadError(ValueError):
@@ -28,15 +29,15 @@ def host_and_port(address: str) -> Tuple[str, int]:
 
 
 def listen_http(
-    server: "Server", address: str, sessions: str, trace: "Optional[Trace]", **options: Any
+    server: "Server", address: str, sessions: str, trace: "Optional[Trace]", access: "Optional[Access]" = None,
+    **options: Any
 ) -> "HttpListener":
-    """Serve over HTTP in the background. ``sessions`` as on the command line, ``options`` as `HttpListener`; and
-    ``access``, the function of `logs.set_up`.
+    """Return a listener for HTTP that is not open yet. ``sessions`` as on the command line, ``options`` as
+    `HttpListener`, ``access``: what `set_up_logs` has returned.
     """
     from ...server.serving.http_listener import PATH, HttpListener
 
     host, port = host_and_port(address)
-    access = options.pop("access", None)
     kept: Any = sessions
     if sessions.startswith("store:"):
         from ...stores.sqlite import SqliteStore
@@ -78,12 +79,13 @@ def logs_told(options: Any) -> Dict[str, Any]:
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
-def set_up_logs(given: Dict[str, Any], listening: Dict[str, Any]) -> None:
-    """Set up logging as the options say. ``listening``: the options of `listen_http`."""
-    if given:
-        from .logs import set_up
+def set_up_logs(given: Dict[str, Any]) -> "Optional[Access]":
+    """Set up logging as the options say; return the function that writes the access log, as `logs.set_up` does."""
+    if not given:
+        return None
+    from .logs import set_up
 
-        listening["access"] = set_up(given)
+    return set_up(given)
 
 
 def load(path: str, name: str) -> "Server":

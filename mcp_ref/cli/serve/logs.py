@@ -36,11 +36,13 @@ _CLIENT_GONE, _FAILED = 499, 500
 _LONGEST_BODY = 64 * 1024
 """The bytes of a request body from which its method is read, unless a header field has it."""
 Handler = Callable[[Exchange], Any]
+Access = Callable[[Handler], Handler]
+"""A function that makes a handler of HTTP requests write the access log."""
 
 
-def set_up(given: Dict[str, Any]) -> Optional[Callable[[Handler], Handler]]:
-    """Set up `logging` for this process; return the function that has a handler of HTTP requests logged, if it is
-    to be. Raises `UsageError` for a file that cannot be written."""
+def set_up(given: Dict[str, Any]) -> Optional[Access]:
+    """Set up `logging` for this process; return the function that writes the access log, None without ``--access-log``.
+    Raises `UsageError` for a file that cannot be written."""
     as_json = given.get("log_format") == "json"
     if "log_level" in given or as_json:
         handler = logging.StreamHandler(Writer())

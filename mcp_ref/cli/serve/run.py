@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from ...server import Server
     from ...transports.base import Transport
     from ...wiretrace import Trace
+    from .logs import Access
 
 
 def _run(options: Any) -> int:
     _check(options)
     guard = listener_options(told(options))
-    set_up_logs(logs_told(options), guard)
+    access = set_up_logs(logs_told(options))
     if options.workers:
         from .workers import supervise
 
@@ -26,7 +27,7 @@ def _run(options: Any) -> int:
     trace = trace_to(options.trace)
     server = load(options.file, options.name)
     if options.http:
-        serve_http(server, options.http, options.sessions, trace, guard, options.grace)
+        serve_http(server, options.http, options.sessions, trace, guard, options.grace, access)
     elif options.listen:
         serve_socket(server, options.listen, trace, options.grace)
     else:
@@ -105,15 +106,15 @@ def _check(options: Any) -> None:
 
 def serve_http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any],
-    grace: Optional[float],
+    grace: Optional[float], access: "Optional[Access]",
 ) -> None:
     """Serve over HTTP until a signal comes; print the URL, with the chosen port, to standard error.
 
-    ``grace`` as for `serve_socket`.
+    ``grace`` as for `serve_socket`, ``access`` as for `listen_http`.
     """
     from ...server.serving.process import Termination
 
-    listener = listen_http(server, address, sessions, trace, **guard)
+    listener = listen_http(server, address, sessions, trace, access, **guard)
     ending = Termination(lambda: listener.close(server.limits.serve_grace if grace is None else grace))
     with ending as termination, listener:
         note("serving on %s; Ctrl-C ends it" % listener.address)

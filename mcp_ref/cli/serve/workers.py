@@ -357,11 +357,11 @@ def work() -> None:
     try:
         ending = _Ending(told["alive"])
         guard = guarding.listener_options(told["guard"])
-        set_up_logs(told["logs"], guard)
+        access = set_up_logs(told["logs"])
         server = load(told["file"], told["name"])
         ending.may_wait()
         counts = _counts(server, guard.pop("metrics", None), told)
-        with listen_http(server, told["http"], told["sessions"], trace_to(told["trace"]), fds=told["fds"],
+        with listen_http(server, told["http"], told["sessions"], trace_to(told["trace"]), access, fds=told["fds"],
                          legacy=False, **guard) as listener:
             grace = server.limits.serve_grace if told["grace"] is None else told["grace"]
             os.write(told["ready"], b"%s%f" % (OPEN_TO_ALL if listener.is_open_to_all else READY, grace))
