@@ -10,7 +10,7 @@ from __future__ import annotations  # unread, they cost nothing as the module is
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import LocalProtocolError
 from ..jsonrpc import Notification, encode
@@ -52,13 +52,6 @@ class Announcements:
     def connections(self) -> List[Connection]:
         """The connections that are operating, oldest first."""
         return list(self._open)
-
-    def broadcast(
-        self, method: str, params: Optional[Dict[str, Any]] = None,
-        wanted: Optional[Callable[[Connection], bool]] = None,
-    ) -> int:
-        """Send a notification to every client that may be sent it and is ``wanted``; return their number."""
-        return tell_all([one for one in self._open if wanted is None or wanted(one)], method, params)
 
     def changed(self, feature: str, visible: "Optional[Visible]" = None) -> None:
         """Announce that the list of this feature has changed: at once, or at the end of `once`.

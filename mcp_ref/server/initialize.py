@@ -51,11 +51,6 @@ def capabilities(
     )
 
 
-def declared(server: "Server", revision: Revision) -> Dict[str, Any]:
-    """Return the capabilities as on the wire of this revision, with those that extensions add."""
-    return server.with_extensions(encode(capabilities(server, revision), revision), revision)
-
-
 Introduce = Callable[[Connection, Revision, Dict[str, Any]], InitializeResult]
 """A function from a connection, its revision and the params of `initialize` to the result; raises `RpcError`."""
 

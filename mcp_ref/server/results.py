@@ -229,20 +229,11 @@ class Stamp:
         self._tail = ',"_meta":%s}' % dumps(self._own)
 
     def __call__(self, result: Any) -> Any:
-        """Return the result with the members added; the given dict is not changed. Raises `JsonError`.
-
-        A result without a `_meta` of its own, as most are, is returned as text, so that it is not encoded again.
-        """
-        if isinstance(result, Encoded):  # a page of a list: it has members, and no `_meta` of its own
+        """Return the result with the members added; the given dict is not changed."""
+        if isinstance(result, Encoded):  # a page of a list, or a text: it has members, and no `_meta` of its own
             return Encoded(result[:-1] + self._tail) if self._own else result
         made = result if "resultType" in result else dict(result, resultType="complete")
-        text = dumps(made) if self._own else ""
-        if text and '"_meta"' not in text:  # no `_meta` to merge
-            return Encoded(text[:-1] + self._tail)
-        if self._own:
-            meta = made.get("_meta")
-            made = dict(made, _meta=dict(self._own, **meta) if meta else self._own)
-        return made
+        return dict(made, _meta=dict(self._own, **made.get("_meta") or {})) if self._own else made
 
     def on(self, route: Route) -> Route:
         """Return a route with the same function whose results are stamped. A deferred route stays as it is."""

@@ -11,6 +11,7 @@ from typing import (
     TypeVar, Union,
 )
 
+from ..codec import encode
 from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, LocalProtocolError, RpcError
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
@@ -22,7 +23,7 @@ from ..peer.executors import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
-from .announcements import Announcements
+from .announcements import Announcements, tell_all
 from .context import Context
 from .registry.checks import check_introduction, check_texts, paging_of, visible_of
 from .registry.registration import Registration
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from .replay import States
     from .results import Stamp
     from .serving.http_listener import HttpListener
-    from .serving.lifespan import Lifespan
+    from .serving import lifespan as lifespans
     from .tasks.engine import Tasks
 
 _making = threading.Lock()
@@ -160,12 +161,20 @@ class Server(Registration):
         self._states: "Optional[States]" = None
         if self._state_options != (None, None, None):
             self.states  # made now, so that wrong options raise here
-        self.auth, self.trace = auth, _trace_of(trace)
+        self.auth, self.trace = auth, None
+        if trace is not None:
+            from ..wiretrace import trace_of
+
+            self.trace = trace_of(trace)
         self._features, self._announcements = {}, Announcements()
         self._stamps, self._declared, self._tallies, self._noted, self._hooks = {}, {}, {}, Counter(), []
         if tasks is not None:
             self._bind(tasks)
-        self._lifespan: "Optional[Lifespan]" = None if lifespan is None else _lifespan_of(lifespan, self)
+        self._lifespan: "Optional[lifespans.Lifespan]" = None
+        if lifespan is not None:
+            from .serving.lifespan import Lifespan
+
+            self._lifespan = Lifespan(lifespan, self)
         self._promise(features)
 
     def __repr__(self) -> str:
@@ -202,7 +211,7 @@ class Server(Registration):
                 "%s: a server of revision %s tells clients unasked of changes only; send it by ctx.notify, while a "
                 "request of theirs is answered" % (method, self.revisions[-1]),
                 "2026-07-28 basic/patterns/subscriptions §Notification Filter")
-        return self._announcements.broadcast(method, params, wanted)
+        return tell_all([each for each in self.connections if wanted is None or wanted(each)], method, params)
 
     def resource_updated(self, uri: str) -> None:
         """Notify the clients that have subscribed to this resource that it has changed.
@@ -605,9 +614,9 @@ class Server(Registration):
         known = self._declared
         found = known.get(key)
         if found is None:
-            from .initialize import declared
+            from .initialize import capabilities
 
-            found = known[key] = declared(self, revision)
+            found = known[key] = self.with_extensions(encode(capabilities(self, revision), revision), revision)
             self._declared_stateless = True
         return found
 
@@ -742,7 +751,7 @@ def _call_tool(server: Server, revision: Revision) -> Route:
 ROUTES: Dict[str, Any] = {
     "initialize": ("", _initialize),
     "server/discover": ("", _discover),
-    "tools/list": ("tools", lambda server, revision: server.tools.list_route(revision)),
+    "tools/list": ("tools", lambda server, revision: server.tools.listing.route(revision)),
     "tools/call": ("tools", _call_tool),
     "resources/list": ("resources", lambda server, revision: server.resources.list_route(revision)),
     "resources/templates/list": ("resources", lambda server, revision: server.resources.templates.route(revision)),
@@ -764,17 +773,3 @@ ROUTES: Dict[str, Any] = {
 }
 """Request -> the feature that must have been registered ("" for none), and the function that makes the route for a
 revision."""
-
-
-def _trace_of(given: "Union[Trace, str, os.PathLike[str], None]") -> "Optional[Trace]":
-    if given is None:
-        return None  # and nothing is loaded
-    from ..wiretrace import trace_of
-
-    return trace_of(given)
-
-
-def _lifespan_of(make: Any, server: Server) -> "Lifespan":
-    from .serving.lifespan import Lifespan
-
-    return Lifespan(make, server)

@@ -228,12 +228,6 @@ class Tools:
             if tool.mirrored is None:
                 tool.find_mirrored()
 
-    # List
-
-    def list_route(self, revision: Revision) -> Route:
-        """Return the route of `tools/list`."""
-        return self.listing.route(revision)
-
     # Act
 
     def call_route(self, revision: Revision) -> Route:

@@ -402,7 +402,7 @@ class _Ending:
         self._woken, self._wake = socket.socketpair()
         self._wake.setblocking(False)
         self._listen()
-        HEARING.append(self)
+        HEARING.append(self.forget)
 
     def _listen(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears that, too, and passes it on
@@ -411,7 +411,7 @@ class _Ending:
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
 
     def forget(self) -> None:
-        """Remove the signal handlers, in a process that was forked from this one (`Hearing.forget`)."""
+        """Remove the signal handlers, in a process that was forked from this one (see `HEARING`)."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -32,7 +32,7 @@ import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Protocol, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
 from ...deadline import clock
 from ...diagnostics.packagelog import get_logger, settle
@@ -124,7 +124,7 @@ class Termination:
         self._wakes = before == -1
         if not self._wakes:  # an event loop of the program uses the descriptor
             signal.set_wakeup_fd(before)
-        HEARING.append(self)
+        HEARING.append(self.forget)
         signal.signal(signal.SIGTERM, self._hear)
         return self
 
@@ -138,7 +138,7 @@ class Termination:
 
     def forget(self) -> None:
         """Restore the handler and the descriptor from before. Called in a forked copy, too, which has no thread."""
-        HEARING.remove(self)
+        HEARING.remove(self.forget)
         ends, self._ends = self._ends, None
         if signal.getsignal(signal.SIGTERM) == self._hear:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -184,17 +184,10 @@ class Termination:
             self.acted.set()
 
 
-class Hearing(Protocol):
-    """An object that handles SIGTERM in this process."""
-
-    def forget(self) -> None:
-        """Stop handling it: this is a forked copy."""
-
-
 _LOG_SECONDS = 0.5
 """Seconds to wait until standard error has the last log records."""
-HEARING: List[Hearing] = []
-"""The objects that handle SIGTERM now. In a forked copy of this process they stop."""
+HEARING: List[Callable[[], None]] = []
+"""Functions that stop the handling of SIGTERM; a forked copy of this process calls them."""
 _forking = threading.local()
 
 
@@ -215,8 +208,8 @@ def _after_fork() -> None:
 
 def _in_fork() -> None:
     try:
-        for heard in list(HEARING):
-            heard.forget()
+        for forget in list(HEARING):
+            forget()
         HEARING.clear()
     finally:
         _after_fork()
@@ -286,11 +279,12 @@ def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) 
         server.let_go(termination)
     if not exit_when_stuck:
         return
+    if not len(connection.inflight):
+        return
     if not termination.received.is_set():
-        _exit_if_stuck(connection)
-    elif len(connection.inflight):
-        _complain(connection)
-        leave_later(1, server.limits.shutdown_grace)
+        leave_at_once(0)
+    _complain(connection)
+    leave_later(1, server.limits.shutdown_grace)
 
 
 def _greet_a_person(server: "Server") -> None:
@@ -318,16 +312,9 @@ def _complain(connection: "Connection") -> None:
                                  " are left behind", len(connection.inflight), connection.limits.shutdown_grace)
 
 
-def _exit_if_stuck(connection: "Connection") -> None:
-    if len(connection.inflight):
-        leave_at_once(0)
-
-
 def _pump(
     connection: "Connection", queue: "MainThreadQueue", exit_when_stuck: bool, termination: Termination
 ) -> None:
-    from ...threads import start_thread
-
     def read() -> None:
         try:
             connection.run()

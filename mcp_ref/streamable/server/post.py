@@ -130,9 +130,6 @@ class Way:
     def __init__(self, endpoint: "Endpoint") -> None:
         self.endpoint = endpoint
         self.checks: Tuple[Check, ...] = tuple(getattr(self, name) for name in self.rungs())
-        self.checks_of_requests = tuple(
-            check for name, check in zip(self.rungs(), self.checks) if name not in ("need_message", "judge_batch"))
-        """The checks without those that let every single request pass."""
 
     def rungs(self) -> List[str]:
         """Return the names of the checks in the order in which they are walked."""
@@ -148,16 +145,14 @@ class Way:
 
 def walk(case: Case, way: Way) -> Optional[RequestRefusal]:
     """Walk the ladder of a way, and answer. Returns the first refusal, and then nothing was sent."""
-    checks = way.checks
     while True:
-        for check in checks:
+        for check in way.checks:
             refused = check(case)
             if refused is not None:
                 return refused
         if case.way is None:
             return way.answer(case)
         way, case.way = case.way, None
-        checks = way.checks_of_requests if type(case.frame) is Request else way.checks
 
 
 # -- Checks that several ways have -------------------------------------------------------------

@@ -21,7 +21,7 @@ stateless era has no ids, and no stream can be resumed [2026-07-28 basic/transpo
 import functools
 import re
 import threading
-from typing import Any, Hashable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Hashable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ... import deadline
 from ...http11.message import Exchange, Pairs
@@ -29,6 +29,9 @@ from ...jsonrpc import RequestId
 from ...limits import Limits
 from ...protocol.streamable_http.sse import comment, encode_event
 from ...transports.held import Held
+
+if TYPE_CHECKING:
+    from .session import HttpSession
 
 JSON_HEADERS = (("Content-Type", "application/json"),)
 STREAM_HEADERS: Tuple[Tuple[str, str], ...] = (
@@ -141,34 +144,6 @@ class Replay:
         return len(self._events)
 
 
-class StreamGroup:
-    """The streams of one session, which share a lock, one row of numbers, and the events that can be sent again.
-
-    ``lock``: one lock for all of them, for a message goes on exactly one. It is held while an exchange is given
-    something to send, which never waits. It is reentrant, because the exchange may find out meanwhile that the client
-    has gone, and calls `ReplyStream.lost`.
-    """
-
-    lock: Any
-    connection: Any
-    """The `Connection` of the session."""
-    replay: Optional[Replay] = None
-    """The events that were sent; None: none are kept, and no stream can be resumed."""
-    numbers = 0
-    """The number of streams that have begun."""
-
-    @property
-    def polls(self) -> bool:
-        """True if clients of the revision can be told to poll, and events can have ids."""
-        revision = self.connection.session.revision
-        return self.replay is not None and revision is not None and bool(revision.stream_polling)
-
-    def next_number(self) -> int:
-        """Return the number of a stream that begins."""
-        self.numbers += 1
-        return self.numbers
-
-
 class ReplyStream:
     """The reply to one POST, a JSON object or a stream; or the stream of a GET. It is used by both eras. Thread-safe.
 
@@ -205,7 +180,7 @@ class ReplyStream:
 
     def __init__(
         self, exchange: Exchange, headers: Pairs = (), json: bool = False, sse: bool = True,
-        keys: Sequence[Any] = (), session: Optional[StreamGroup] = None, kind: str = REPLY,
+        keys: Sequence[Any] = (), session: "Optional[HttpSession]" = None, kind: str = REPLY,
     ) -> None:
         self.exchange: Optional[Exchange] = exchange
         """The exchange that carries it now; None: the reply is over, the connection broke, or the client polls."""

@@ -25,7 +25,9 @@ client cannot be faster. Where messages were dropped, the client is told how man
 A connection that breaks cancels nothing [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server]
 SHOULD NOT: the handler goes on, its messages are kept, and the client asks for them by a GET with `Last-Event-ID`.
 
-One lock guards the session and its streams. It is held while an exchange is given something to send, which never waits.
+One lock guards the session and its streams, for a message goes on exactly one of them. It is held while an exchange is
+given something to send, which never waits. It is reentrant, because the exchange may find out meanwhile that the client
+has gone, and calls `ReplyStream.lost`.
 """
 
 from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence
@@ -37,14 +39,14 @@ from ...limits import Limits
 from ...protocol.streamable_http.sse import encode_event
 from ...transports.held import Held, peer_of
 from ...transports.replies import ReplyTransport
-from .reply_stream import LISTENING, EventId, Replay, ReplyStream, SentEvent, StreamGroup
+from .reply_stream import LISTENING, EventId, Replay, ReplyStream, SentEvent
 
 _ENDED = (
     b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"The session ended before the request was answered"}}'
 )
 
 
-class HttpSession(StreamGroup, ReplyTransport):
+class HttpSession(ReplyTransport):
     """A session; with ``id`` None, one POST of an endpoint without sessions. Thread-safe.
 
     ``principal``: the client that began it, as the guard says.
@@ -52,6 +54,10 @@ class HttpSession(StreamGroup, ReplyTransport):
 
     owner: Hashable = None
     """The owner of the session, for limits; None: not known. See `mcp_ref.http11.server.owners`."""
+    replay: Optional[Replay] = None
+    """The events that were sent; None: none are kept, and no stream can be resumed."""
+    numbers = 0
+    """The number of streams that have begun."""
     _deserted_at: Optional[float] = None
     """The time at which `is_deserted` first found an open question and no connection."""
 
@@ -287,6 +293,17 @@ class HttpSession(StreamGroup, ReplyTransport):
             return bool(self._replies) or any(stream.exchange is not None for stream in self._listening)
 
     # Streams, with the lock held
+
+    @property
+    def polls(self) -> bool:
+        """True if clients of the revision can be told to poll, and events can have ids."""
+        revision = self.connection.session.revision
+        return self.replay is not None and revision is not None and bool(revision.stream_polling)
+
+    def next_number(self) -> int:
+        """Return the number of a stream that begins."""
+        self.numbers += 1
+        return self.numbers
 
     def _streams(self) -> List[ReplyStream]:
         """Return the replies that are not over, and the streams of GETs."""
