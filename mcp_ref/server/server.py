@@ -16,7 +16,7 @@ from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, Loc
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..methods import LIST_CHANGED, ROOTS_CHANGED, is_vendor, lookup
-from ..options import refuse, spelt
+from ..options import refuse, spelt, with_defaults
 from ..peer.context import Route, RequestTally
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor
@@ -25,27 +25,28 @@ from ..revisions import Revision
 from ..transports.base import Transport
 from .announcements import Announcements, tell_all
 from .context import Context
+from .families import HTTP, WSGI, takes_http_options, takes_wsgi_options
 from .registry.checks import check_introduction, check_texts, paging_of, visible_of
 from .registry.registration import Registration
 
 if TYPE_CHECKING:
     import os
-    import ssl
+
+    from typing_extensions import Unpack
 
     from ..messages.base import Icon
     from ..peer.extension import Extension
-    from ..protocol.streamable_http.header_values import Names
-    from ..streamable.server.authenticate import Authenticate, Guard
+    from ..streamable.server.authenticate import Guard
     from ..streamable.server.call import Answer
     from ..streamable.server.call import Caller as HttpCaller
     from ..http11.message import HttpRequest
     from ..streamable.server.own_routes import OwnRoute
-    from ..streamable.server.session_table import SessionTable
     from ..streamable.server.wsgi import Application
     from ..stores.store import Store
     from ..transports.held import Held
     from ..transports.lines.listener import SocketListener
     from ..wiretrace import Trace
+    from .families import EndpointOptions, HttpOptions
     from .loghandler import WireHandler
     from .registry.around import Hook
     from .registry.caching import Cache
@@ -317,16 +318,10 @@ class Server(Registration):
         """The value that ``lifespan`` has yielded, while the server serves. In handlers: `Context.lifespan`."""
         return None if self._lifespan is None else self._lifespan.value
 
-    @spelt
+    @takes_http_options
     def run_http(
         self, host: str = "127.0.0.1", port: int = 8000, path: str = "/mcp", *,
-        ready: Optional[Callable[[str], Any]] = None, auth: "Optional[Guard]" = None, token: Optional[str] = None,
-        authenticate: "Optional[Authenticate]" = None, allowed_hosts: "Optional[Names]" = None,
-        allowed_origins: "Optional[Names]" = None, sessions: "Union[str, SessionTable, Store]" = "memory",
-        json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
-        fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
-        trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
-        health: Optional[str] = None, metrics: Optional[str] = None,
+        ready: Optional[Callable[[str], Any]] = None, **options: "Unpack[HttpOptions]",
     ) -> None:
         """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.server.serving.process`. Blocks.
 
@@ -367,40 +362,27 @@ class Server(Registration):
         ``metrics``                                `statistics` for Prometheus; see `http_route`, ``access="here"``
         ===================  ====================  ==================================================================
         """
+        given = with_defaults(Server.run_http, HTTP, options)
         from ..diagnostics.packagelog import own_process
         from .serving.http_listener import serve_http
 
         own_process()
-        scheme = "http" if ssl_context is None else "https"
-        serve_http(
-            self, "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, path), ready, auth=auth,
-            token=token, authenticate=authenticate, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins,
-            sessions=sessions, json_response=json_response, poll_after=poll_after, legacy=legacy, fds=fds,
-            ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace, health=health, metrics=metrics,
-        )
+        scheme = "http" if given["ssl_context"] is None else "https"
+        serve_http(self, "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, path), ready, **given)
 
-    @spelt
-    def wsgi(
-        self, *, path: Optional[str] = "/mcp", auth: "Optional[Guard]" = None, token: Optional[str] = None,
-        authenticate: "Optional[Authenticate]" = None, allowed_hosts: "Optional[Names]" = None,
-        allowed_origins: "Optional[Names]" = None, sessions: "Union[str, SessionTable, Store]" = "memory",
-        json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = False,
-        delete: bool = True, trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
-    ) -> "Application":
+    @takes_wsgi_options
+    def wsgi(self, **options: "Unpack[EndpointOptions]") -> "Application":
         """Return a WSGI application that serves this server at ``/mcp``, for any WSGI engine; see
         `mcp_ref.streamable.server.wsgi`.
 
         Options: as `run_http`, and ``path`` (None: any); ``streams=True`` lets clients open a
         stream with GET, each of which holds a thread of the engine; ``delete=False`` forbids clients to end sessions.
         """
+        given = with_defaults(Server.wsgi, WSGI, options)
         from ..streamable.server.wsgi import application
         from .serving.http_listener import endpoint_of
 
-        return application(endpoint_of(
-            self, path=path, auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins, sessions=sessions, json_response=json_response, poll_after=poll_after,
-            streams=streams, delete=delete, trusted_proxies=trusted_proxies, trace=trace,
-        ))
+        return application(endpoint_of(self, **given))
 
     def handle(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"", *, peer: str = "",
@@ -428,15 +410,9 @@ class Server(Registration):
             self._features.setdefault("handler", Caller(endpoint_of(self, streams=False)))
         return self._features["handler"]  # type: ignore[no-any-return]
 
-    @spelt
+    @takes_http_options
     def listen(
-        self, address: str, idle_after: float = 1.0, *, auth: "Optional[Guard]" = None, token: Optional[str] = None,
-        authenticate: "Optional[Authenticate]" = None, allowed_hosts: "Optional[Names]" = None,
-        allowed_origins: "Optional[Names]" = None, sessions: "Union[str, SessionTable, Store]" = "memory",
-        json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
-        fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
-        trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
-        health: Optional[str] = None, metrics: Optional[str] = None,
+        self, address: str, idle_after: float = 1.0, **options: "Unpack[HttpOptions]"
     ) -> "Union[SocketListener, HttpListener]":
         """Serve any number of clients in the background, on ``http://host:port/path``, ``tcp://host:port`` or
         ``unix:///path``.
@@ -446,24 +422,17 @@ class Server(Registration):
         loopback or in a folder of your own. A connection that was silent for ``idle_after`` seconds uses no thread
         until data comes. Raises `ConnectFailed`, and ValueError for a server with ``auth`` on ``tcp://``.
         """
+        given = with_defaults(Server.listen, HTTP, options)
         self.resolve()
-        options: Dict[str, Any] = dict(
-            auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins, json_response=json_response, poll_after=poll_after,
-            ssl_context=ssl_context, trace=trace, health=health, metrics=metrics,
-        )
         if address.startswith(("http://", "https://")):
             from .serving.http_listener import HttpListener
 
-            service = HttpListener(
-                self, address, sessions=sessions, legacy=legacy, fds=fds, trusted_proxies=trusted_proxies, **options)
+            service = HttpListener(self, address, **given)
             service.open()
             return service
-        options.update(sessions=sessions if sessions != "memory" else None, legacy=None if legacy else legacy,
-                       fds=fds or None, trusted_proxies=trusted_proxies or None)
-        given = sorted(name for name, value in options.items() if value is not None)
-        if given:
-            raise TypeError("%s takes no option %s" % (address, ", ".join(given)))
+        refused = sorted(name for name, value in given.items() if value not in (HTTP[name], []))  # type: ignore
+        if refused:
+            raise TypeError("%s takes no option %s" % (address, ", ".join(refused)))
         from .serving.socket_listener import ServerListener
 
         listener = ServerListener(self, address, idle_after)

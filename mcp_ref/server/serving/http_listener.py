@@ -26,7 +26,7 @@ none.
 import os
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple, TypeVar, Union
 from urllib.parse import urlsplit
 
 from ...deadline import Deadline
@@ -35,31 +35,33 @@ from ...diagnostics.usercode import log_raised
 from ...http11.message import Exchange
 from ...http11.server.server import HttpServer
 from ...methods import NAMED
-from ...options import spelt
-from ...protocol.streamable_http.header_values import LOOPBACK, Names
+from ...options import with_defaults
+from ...protocol.streamable_http.header_values import LOOPBACK
 from ...streamable.server.authenticate import Authenticate, Guard, OneToken
 from ...streamable.server.endpoint import Endpoint
 from ...threads import need, start_thread
 from ...transports.base import Transport
 from ...transports.tap import tap
 from ...urls import is_loopback
+from ..families import ENDPOINT, HTTP, takes_endpoint_options, takes_http_options
 from .process import Termination, interrupted
 
 if TYPE_CHECKING:
-    import ssl
+    from typing_extensions import Unpack
 
     from ...peer.dispatcher import Connection
     from ...protocol.streamable_http.mirrored import Mirrored
     from ...streamable.http_trace import HttpTrace
     from ...streamable.server.http_sse import SseEndpoint
     from ...streamable.server.own_routes import OwnRoute, OwnRoutes
-    from ...streamable.server.session_table import SessionTable
-    from ...stores.store import Store
     from ...wiretrace import Trace
+    from ..families import EndpointOptions, HttpOptions
     from ..server import Server
 
 _Served = TypeVar("_Served", "Endpoint", "SseEndpoint")
 PATH = "/mcp"
+IDENTIFYING: "Tuple[Literal['auth', 'token', 'authenticate'], ...]" = ("auth", "token", "authenticate")
+"""The options by which clients show who they are; one of them may be given."""
 _TICK = 1.0
 
 
@@ -72,16 +74,10 @@ class HttpListener:
     warns = True
     """True if `open` logs a warning that anybody may call. Set it to False before, to warn the operator otherwise."""
 
-    @spelt
-    def __init__(
-        self, server: "Server", address: str, *, auth: Optional[Guard] = None, token: Optional[str] = None,
-        authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Names] = None,
-        allowed_origins: Optional[Names] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
-        json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
-        fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
-        trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
-        health: Optional[str] = None, metrics: Optional[str] = None,
-    ) -> None:
+    @takes_http_options
+    def __init__(self, server: "Server", address: str, **options: "Unpack[HttpOptions]") -> None:
+        given = with_defaults(HttpListener.__init__, HTTP, options, self)
+        ssl_context, trace = given["ssl_context"], given["trace"]
         parts = urlsplit(address)
         if (parts.scheme == "https") != (ssl_context is not None):
             raise ValueError("%s: https needs an ssl_context, and http has none" % address)
@@ -89,26 +85,22 @@ class HttpListener:
             raise ValueError("%s: an address to listen on is scheme, host, port and path" % address)
         self.server = server
         self._path = parts.path or PATH
-        self.endpoint = endpoint_of(
-            server, path=self._path, auth=auth, token=token, authenticate=authenticate,
-            allowed_hosts=allowed_hosts, allowed_origins=allowed_origins, sessions=sessions,
-            json_response=json_response, poll_after=poll_after, trusted_proxies=trusted_proxies, trace=trace,
-        )
-        shared_with = partial(
-            _shared_options, server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies)
+        of_endpoint: Any = {name: value for name, value in given.items() if name in ENDPOINT}
+        self.endpoint = endpoint_of(server, path=self._path, **of_endpoint)
+        shared_with = partial(_shared_options, server, given)
         self.legacy: "Optional[SseEndpoint]" = None
-        if legacy and any(revision.handshake for revision in server.revisions):
+        if given["legacy"] and any(revision.handshake for revision in server.revisions):
             from ...streamable.server.http_sse import SseEndpoint
 
             http = _http_trace(server, trace, "http+sse")
             shared = shared_with(http)
             self.legacy = _attached(SseEndpoint(**shared), server, shared["connect"], http)
-        self.own = self._own_routes(health, metrics, shared_with)
+        self.own = self._own_routes(given["health"], given["metrics"], shared_with)
         host = parts.hostname or "127.0.0.1"
         handle = self.endpoint.handle if self.legacy is None and self.own is None else self._handle
-        self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds,
-                               held=server.held)
-        self._open_to_all = all(given is None for given in (token, authenticate, auth, server.auth))
+        self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context,
+                               fds=given["fds"], held=server.held)
+        self._open_to_all = server.auth is None and all(given[name] is None for name in IDENTIFYING)
         self._opened = False
         self._owner = os.getpid()
         self._closed = threading.Event()
@@ -213,22 +205,18 @@ class HttpListener:
             self.endpoint.handle(exchange)
 
 
-@spelt
-def endpoint_of(
-    server: "Server", *, path: Optional[str] = PATH, auth: Optional[Guard] = None, token: Optional[str] = None,
-    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Names] = None,
-    allowed_origins: Optional[Names] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
-    json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = True, delete: bool = True,
-    trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
-) -> Endpoint:
+@takes_endpoint_options
+def endpoint_of(server: "Server", **options: "Unpack[EndpointOptions]") -> Endpoint:
     """Return the endpoint of a server, for any HTTP server. Options as in the module, and those of `Endpoint`: ``path``
     (None: any), ``streams`` (True: a GET opens a stream) and ``delete`` (True: clients may end their sessions)."""
-    http = _http_trace(server, trace, "streamable-http")
-    shared = _shared_options(server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)
+    given = with_defaults(endpoint_of, ENDPOINT, options)
+    http = _http_trace(server, given["trace"], "streamable-http")
+    shared = _shared_options(server, given, http)
+    own: Any = {name: given[name] for name in (
+        "path", "sessions", "json_response", "poll_after", "streams", "delete")}
     return _attached(Endpoint(
         mirrored=_mirrored_of(server), named=NAMED if server.extensions is None else server.extensions.named(),
-        path=path, sessions=sessions, json_response=json_response, poll_after=poll_after, streams=streams,
-        delete=delete, **shared,
+        **own, **shared,
     ), server, shared["connect"], http)
 
 
@@ -264,19 +252,18 @@ def _attached(
 
 
 def _shared_options(
-    server: "Server", auth: Optional[Guard], token: Optional[str], authenticate: Optional[Authenticate],
-    allowed_hosts: Optional[Names], allowed_origins: Optional[Names],
-    trusted_proxies: Sequence[str], http: "Optional[HttpTrace]",
+    server: "Server", options: "Union[EndpointOptions, HttpOptions]", http: "Optional[HttpTrace]"
 ) -> Dict[str, Any]:
     """Return the arguments that both kinds of endpoint are made with."""
     server.resolve()
-    if sum(given is not None for given in (token, authenticate, auth)) > 1:
+    if sum(options[name] is not None for name in IDENTIFYING) > 1:
         raise ValueError("pass one of auth, token and authenticate")
-    asked: Union[Authenticate, Guard, None] = authenticate
-    if token is not None:
-        asked = OneToken(token)
-    elif authenticate is None:
-        asked = server.auth if auth is None else auth
+    asked: Union[Authenticate, Guard, None] = options["authenticate"]
+    if options["token"] is not None:
+        asked = OneToken(options["token"])
+    elif asked is None:
+        asked = server.auth if options["auth"] is None else options["auth"]
+    allowed_hosts, allowed_origins = options["allowed_hosts"], options["allowed_origins"]
     if allowed_hosts is None:
         allowed_hosts = (*LOOPBACK, *asked.hosts) if isinstance(asked, Guard) else LOOPBACK
 
@@ -287,7 +274,7 @@ def _shared_options(
     return dict(
         connect=connect, authenticate=asked, allowed_hosts=allowed_hosts,
         allowed_origins=LOOPBACK if allowed_origins is None else allowed_origins, limits=server.limits,
-        strict=server.strict, held=server.held, trusted_proxies=trusted_proxies,
+        strict=server.strict, held=server.held, trusted_proxies=options["trusted_proxies"],
         revisions=[revision.name for revision in server.revisions],
     )
 
@@ -311,28 +298,17 @@ def _mirrored_of(server: "Server") -> "Callable[[Any, Any, Any], Sequence[Mirror
     return mirrored
 
 
-@spelt
+@takes_http_options
 def serve_http(
-    server: "Server", address: str, ready: Optional[Callable[[str], Any]] = None, *,
-    auth: Optional[Guard] = None, token: Optional[str] = None,
-    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Names] = None,
-    allowed_origins: Optional[Names] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
-    json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
-    fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
-    trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
-    health: Optional[str] = None, metrics: Optional[str] = None,
+    server: "Server", address: str, ready: Optional[Callable[[str], Any]] = None, **options: "Unpack[HttpOptions]"
 ) -> None:
     """Serve until SIGTERM comes, then close in order and return; blocks. Raises `Interrupted` after a Ctrl-C.
 
     ``ready`` is called with the URL when clients can connect. `mcp_ref.server.serving.process` describes the signals.
     """
+    given = with_defaults(serve_http, HTTP, options)
     try:
-        listening = HttpListener(
-            server, address, auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins, sessions=sessions, json_response=json_response, poll_after=poll_after,
-            legacy=legacy, fds=fds, ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace,
-            health=health, metrics=metrics,
-        )
+        listening = HttpListener(server, address, **given)
         # SIGTERM is handled before the socket listens: clients may connect at once, to a socket of systemd even before.
         ending = Termination(lambda: listening.close(server.limits.serve_grace))
         with ending as termination, listening as listener:
