@@ -11,17 +11,20 @@ from typing import (
 
 from ..errors import LocalProtocolError, PeerProtocolError
 from ..methods import result_class
-from ..options import REQUEST_TIMEOUT, refuse, spelt
+from ..options import REQUEST_TIMEOUT, refuse, spelt, with_defaults
 from ..peer.context import HANDLED
 from ..peer.context import Context as RequestContext
+from .families import SAMPLE, TOOL_SAMPLE, takes_sample_options, takes_tool_sample_options
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..codec import Model
     from ..messages.elicitation import RequestedSchema
     from ..messages.roots import Root
-    from ..messages.sampling import CreateMessageResult, ModelPreferences, ToolChoice
-    from ..messages.tools import Tool
+    from ..messages.sampling import CreateMessageResult
     from .elicitation import Answer
+    from .families import SampleOptions, ToolSampleOptions
     from .registry.visibility import Requester
     from .replay import Rounds
     from .sampling import Said, Toolbox
@@ -220,49 +223,31 @@ class Context(RequestContext):
 
         complete(self.connection.role, elicitation_id)
 
-    @spelt
+    @takes_sample_options
     def sample(
-        self, messages: "Union[Said, Sequence[Said]]", max_tokens: int, *, system_prompt: Optional[str] = None,
-        model_preferences: "Optional[ModelPreferences]" = None, hints: Optional[Sequence[str]] = None,
-        include_context: Optional[str] = None, temperature: Optional[float] = None,
-        stop_sequences: Optional[List[str]] = None, metadata: Optional[Dict[str, Any]] = None,
-        tools: "Optional[Sequence[Tool]]" = None,
-        tool_choice: "Union[None, str, ToolChoice]" = None, meta: Optional[Dict[str, Any]] = None,
-        timeout: Optional[float] = None, key: Optional[str] = None,
+        self, messages: "Union[Said, Sequence[Said]]", max_tokens: int, **options: "Unpack[SampleOptions]"
     ) -> "CreateMessageResult":
         """Ask the client's model to write something; see `mcp_ref.server.sampling.sample`.
 
         ``timeout``: seconds (default: only the ceiling of the limits, as a user may have to read it first).
         """
+        given = with_defaults(Context.sample, SAMPLE, options)
         from .sampling import sample
 
         self.session.check_askable("sampling")
-        return sample(
-            self, messages, max_tokens, system_prompt=system_prompt, model_preferences=model_preferences, hints=hints,
-            include_context=include_context, temperature=temperature, stop_sequences=stop_sequences, metadata=metadata,
-            tools=tools, tool_choice=tool_choice, meta=meta, timeout=timeout, key=key,
-        )
+        return sample(self, messages, max_tokens, **given)
 
-    @spelt
+    @takes_tool_sample_options
     def sample_with_tools(
         self, messages: "Union[Said, Sequence[Said]]", max_tokens: int, *, tools: "Toolbox",
-        system_prompt: Optional[str] = None,
-        model_preferences: "Optional[ModelPreferences]" = None, hints: Optional[Sequence[str]] = None,
-        include_context: Optional[str] = None, temperature: Optional[float] = None,
-        stop_sequences: Optional[List[str]] = None, metadata: Optional[Dict[str, Any]] = None,
-        tool_choice: "Union[None, str, ToolChoice]" = None, max_tool_iterations: Optional[int] = None,
-        meta: Optional[Dict[str, Any]] = None,        timeout: Optional[float] = None, key: Optional[str] = None,
+        **options: "Unpack[ToolSampleOptions]"
     ) -> "CreateMessageResult":
         """Ask the client's model, which may use tools; see `mcp_ref.server.sampling.sample_with_tools`."""
+        given = with_defaults(Context.sample_with_tools, TOOL_SAMPLE, options)
         from .sampling import sample_with_tools
 
         self.session.check_askable("sampling")
-        return sample_with_tools(
-            self, messages, max_tokens, system_prompt=system_prompt, model_preferences=model_preferences, hints=hints,
-            include_context=include_context, temperature=temperature, stop_sequences=stop_sequences, metadata=metadata,
-            tools=tools, tool_choice=tool_choice,
-            max_tool_iterations=max_tool_iterations, meta=meta, timeout=timeout, key=key,
-        )
+        return sample_with_tools(self, messages, max_tokens, tools=tools, **given)
 
     @spelt
     def list_roots(self, key: Optional[str] = None) -> "List[Root]":

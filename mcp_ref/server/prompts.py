@@ -21,19 +21,22 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 from ..codec import Model, encoder
 from ..errors import INVALID_PARAMS, RpcError
 from ..jsonrpc import shown
-from ..messages.base import Icon
 from ..messages.prompts import (
     GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
 )
-from ..options import spelt
+from ..options import with_defaults
 from ..peer.context import Context, Route, params_reader
 from ..revisions import Revision
+from .families import PROMPT, takes_prompt_options
 from .hints.signature import BindError, LazyValidator, Signature
 from .registry.checks import Paging, check_texts, name_of, visible_of
 from .registry.listing import Listing
 from .results import check_asking, checked_block, content_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .families import PromptOptions
     from .registry.caching import Cache
     from .registry.visibility import Visible
 
@@ -116,24 +119,14 @@ class Prompts:
 
     # Registration
 
-    @spelt
-    def add(
-        self,
-        function: Callable[..., Any],
-        *,
-        name: Optional[str] = None,
-        title: Optional[str] = None,
-        description: Optional[str] = None,
-        arguments: Optional[List[PromptArgument]] = None,
-        icons: Optional[List[Icon]] = None,
-        meta: Optional[Dict[str, Any]] = None,
-        visible: Optional[Callable[..., Any]] = None,
-    ) -> RegisteredPrompt:
+    @takes_prompt_options
+    def add(self, function: Callable[..., Any], **options: "Unpack[PromptOptions]") -> RegisteredPrompt:
         """Register a function; see `Server.prompt`."""
-        name = name_of("prompt", function, name)
+        given = with_defaults(Prompts.add, PROMPT, options)
+        name, title, description = name_of("prompt", function, given["name"]), given["title"], given["description"]
         check_texts("prompt %s" % (name,), name=name, title=title, description=description)
-        prompt = Prompt(name, title, description, arguments, icons, meta)
-        registered = RegisteredPrompt(prompt, Signature(function), visible_of("prompt %s" % name, visible))
+        prompt = Prompt(name, title, description, given["arguments"], given["icons"], given["meta"])
+        registered = RegisteredPrompt(prompt, Signature(function), visible_of("prompt %s" % name, given["visible"]))
         registered.check()
         self.listing.add(name, registered)
         return registered

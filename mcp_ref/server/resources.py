@@ -43,17 +43,21 @@ from ..messages.resources import (
     ResourceTemplate,
 )
 from ..methods import LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, READ_RESOURCE
-from ..options import spelt
+from ..options import with_defaults
 from ..peer.context import Context, Route, params_reader
 from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template
+from .families import FIXED, RESOURCE, takes_fixed_options, takes_resource_options
 from .hints.signature import BindError, LazyValidator, Signature
 from .registry.checks import Paging, check_cache, check_texts, visible_of
 from .registry.listing import Listing, seen_of
 from .results import check_asking, checked_contents, contents_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .families import FixedOptions, ResourceOptions
     from .registry.caching import Cache
     from .registry.directory import Directory
     from .registry.visibility import Visible
@@ -174,39 +178,32 @@ class Resources:
 
     # Registration
 
-    @spelt
-    def add(
-        self,
-        function: Callable[..., Any],
-        uri: str,
-        *,
-        name: Optional[str] = None,
-        title: Optional[str] = None,
-        description: Optional[str] = None,
-        mime_type: Optional[str] = None,
-        size: Optional[int] = None,
-        annotations: Optional[Annotations] = None,
-        icons: Optional[List[Icon]] = None,
-        meta: Optional[Dict[str, Any]] = None,
-        cache: "Optional[Cache]" = None,
-        visible: Optional[Callable[..., Any]] = None,
-        unchecked: Iterable[str] = (),
-    ) -> RegisteredResource:
+    @takes_resource_options
+    def add(self, function: Callable[..., Any], uri: str, **options: "Unpack[ResourceOptions]") -> RegisteredResource:
         """Register a function; see `Server.resource`.
 
         Raises ValueError for a URI that is none or is taken, for parameters that are not the template's variables, for
         names in ``unchecked`` that are none, and for wrong annotations, icons, size or `_meta`; TypeError for options
         of another type.
         """
+        given = with_defaults(Resources.add, RESOURCE, options)
+        title, description, mime_type = given["title"], given["description"], given["mime_type"]
+        size, annotations, icons, meta, cache = (
+            given["size"], given["annotations"], given["icons"], given["meta"], given["cache"])
         where = "resource %r" % uri
         check_cache(where, cache)
-        check_texts(where, name=name, title=title, description=description)
+        check_texts(where, name=given["name"], title=title, description=description)
         _check_item(where, mime_type, size, annotations, icons, meta)
-        name, shown = name or _name_of(function) or uri, visible_of(where, visible)
-        unchecked = _check_unchecked(uri, unchecked)
+        name, shown = given["name"] or _name_of(function) or uri, visible_of(where, given["visible"])
+        unchecked = _check_unchecked(uri, given["unchecked"])
         if "{" in uri or "}" in uri:
             template = ResourceTemplate(uri, name, title, description, mime_type, icons, annotations, meta)
-            return self._add_template(RegisteredResource(function, template, cache, shown, unchecked), uri)
+            registered = RegisteredResource(function, template, cache, shown, unchecked)
+            # The URI with one digit for each variable is checked: a digit is valid in a path, host, port and query.
+            _check_registered(Template(uri).expand(dict.fromkeys(registered.variables, "1")), uri)
+            _check_parameters(registered.signature, registered.variables, uri)
+            self.templates.add(uri, registered)
+            return registered
         _check_registered(uri, uri)
         resource = Resource(uri, name, title, description, mime_type, size, icons, annotations, meta)
         registered = RegisteredResource(function, resource, cache, shown)
@@ -214,33 +211,18 @@ class Resources:
         self.listing.add(uri, registered)
         return registered
 
-    def _add_template(self, registered: RegisteredResource, uri: str) -> RegisteredResource:
-        # The URI with one digit for each variable is checked: a digit is valid in a path, a host, a port and a query.
-        _check_registered(Template(uri).expand(dict.fromkeys(registered.variables, "1")), uri)
-        _check_parameters(registered.signature, registered.variables, uri)
-        self.templates.add(uri, registered)
-        return registered
-
-    @spelt
-    def add_fixed(
-        self, value: Any, uri: str, *, name: Optional[str] = None, title: Optional[str] = None,
-        description: Optional[str] = None, mime_type: Optional[str] = None, size: Optional[int] = None,
-        annotations: Optional[Annotations] = None, icons: Optional[List[Icon]] = None,
-        meta: Optional[Dict[str, Any]] = None, cache: "Optional[Cache]" = None,
-        visible: Optional[Callable[..., Any]] = None,
-    ) -> RegisteredResource:
+    @takes_fixed_options
+    def add_fixed(self, value: Any, uri: str, **options: "Unpack[FixedOptions]") -> RegisteredResource:
         """Register fixed contents: str, bytes or a JSON value; options as for `add`.
 
         The ``size`` of text and bytes is filled in.
         """
+        given = with_defaults(Resources.add_fixed, FIXED, options)
         if "{" in uri:
             raise ValueError("fixed contents have one URI, not a template: %r" % uri)
-        if isinstance(value, (str, bytes)) and size is None:
-            size = len(value.encode("utf-8") if isinstance(value, str) else value)
-        return self.add(
-            lambda: value, uri, name=name, title=title, description=description, mime_type=mime_type, size=size,
-            annotations=annotations, icons=icons, meta=meta, cache=cache, visible=visible,
-        )
+        if isinstance(value, (str, bytes)) and given["size"] is None:
+            given["size"] = len(value.encode("utf-8") if isinstance(value, str) else value)
+        return self.add(lambda: value, uri, **given)
 
     def add_directory(self, directory: "Directory") -> None:
         """Register a `mcp_ref.server.registry.directory.Directory`.

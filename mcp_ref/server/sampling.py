@@ -29,11 +29,16 @@ from ..messages.sampling import (
 from ..methods import CREATE_MESSAGE
 from ..peer.context import Route
 from ..protocol import sampling as rules
+from ..options import with_defaults
 from ..protocol.items import odd_priorities
+from .families import SAMPLE, TOOL_SAMPLE, takes_sample_options, takes_tool_sample_options
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..messages.tools import Tool
     from .context import Context
+    from .families import SampleOptions, ToolSampleOptions
     from .tools import Tools
 
 LIMIT = "max_tool_iterations"
@@ -48,23 +53,9 @@ Toolbox = Union[Sequence[str], Mapping[str, Callable[..., Any]]]
 # -- One question ------------------------------------------------------------------------------
 
 
+@takes_sample_options
 def sample(
-    ctx: "Context",
-    messages: Union[Said, Sequence[Said]],
-    max_tokens: int,
-    *,
-    system_prompt: Optional[str] = None,
-    model_preferences: Optional[ModelPreferences] = None,
-    hints: Optional[Sequence[str]] = None,
-    include_context: Optional[str] = None,
-    temperature: Optional[float] = None,
-    stop_sequences: Optional[List[str]] = None,
-    metadata: Optional[Dict[str, Any]] = None,
-    tools: "Optional[Sequence[Tool]]" = None,
-    tool_choice: Union[None, str, ToolChoice] = None,
-    meta: Optional[Dict[str, Any]] = None,
-    timeout: Optional[float] = None,
-    key: Optional[str] = None,
+    ctx: "Context", messages: Union[Said, Sequence[Said]], max_tokens: int, **options: "Unpack[SampleOptions]"
 ) -> CreateMessageResult:
     """Ask the client's model, wait for its message, and return it.
 
@@ -78,26 +69,21 @@ def sample(
     the revision or a rule forbids, `PeerError` for the client's refusal (see `rejected`), `PeerProtocolError` for a bad
     answer, and as `Context.ask`.
     """
-    choice = ToolChoice(tool_choice) if isinstance(tool_choice, str) else tool_choice  # type: ignore[arg-type]
+    given = with_defaults(sample, SAMPLE, options)
+    choice, tools = given["tool_choice"], given["tools"]
     params = CreateMessageRequestParams(
         messages_of(messages),
         max_tokens,
-        model_preferences=_preferences(model_preferences, hints),
-        system_prompt=system_prompt,
-        include_context=include_context,  # type: ignore[arg-type]
-        temperature=temperature,
-        stop_sequences=stop_sequences,
-        metadata=metadata,
+        model_preferences=_preferences(given["model_preferences"], given["hints"]),
+        system_prompt=given["system_prompt"],
+        include_context=given["include_context"],  # type: ignore[arg-type]
+        temperature=given["temperature"],
+        stop_sequences=given["stop_sequences"],
+        metadata=given["metadata"],
         tools=None if tools is None else list(tools),
-        tool_choice=choice,
-        meta=meta,
+        tool_choice=ToolChoice(choice) if isinstance(choice, str) else choice,  # type: ignore[arg-type]
+        meta=given["meta"],
     )
-    return _ask(ctx, params, timeout, key)
-
-
-def _ask(
-    ctx: "Context", params: CreateMessageRequestParams, timeout: Optional[float], key: Optional[str]
-) -> CreateMessageResult:
     session = ctx.session
     for fault in rules.sending_faults(params, session.rules, session.peer_capabilities):
         fault.refuse()
@@ -109,7 +95,7 @@ def _ask(
             ctx.connection.counters.note("number out of range", "sampling/createMessage: %s" % odd)
         return result
 
-    answer: CreateMessageResult = ctx.ask(CREATE_MESSAGE, params, timeout, key, read)
+    answer: CreateMessageResult = ctx.ask(CREATE_MESSAGE, params, given["timeout"], given["key"], read)
     return answer
 
 
@@ -155,24 +141,10 @@ def rejected(error: BaseException) -> bool:
 # -- The loop ----------------------------------------------------------------------------------
 
 
+@takes_tool_sample_options
 def sample_with_tools(
-    ctx: "Context",
-    messages: Union[Said, Sequence[Said]],
-    max_tokens: int,
-    *,
-    tools: Toolbox,
-    tool_choice: Union[None, str, ToolChoice] = None,
-    max_tool_iterations: Optional[int] = None,
-    system_prompt: Optional[str] = None,
-    model_preferences: Optional[ModelPreferences] = None,
-    hints: Optional[Sequence[str]] = None,
-    include_context: Optional[str] = None,
-    temperature: Optional[float] = None,
-    stop_sequences: Optional[List[str]] = None,
-    metadata: Optional[Dict[str, Any]] = None,
-    meta: Optional[Dict[str, Any]] = None,
-    timeout: Optional[float] = None,
-    key: Optional[str] = None,
+    ctx: "Context", messages: Union[Said, Sequence[Said]], max_tokens: int, *, tools: Toolbox,
+    **options: "Unpack[ToolSampleOptions]"
 ) -> CreateMessageResult:
     """Ask the client's model, call the tools that it uses, and return its final message.
 
@@ -187,18 +159,16 @@ def sample_with_tools(
     Raises as `sample`, KeyError for a name that is no tool of the server, and `PeerProtocolError` for a model
     that uses tools even after the last round.
     """
+    given: Any = with_defaults(sample_with_tools, TOOL_SAMPLE, options)
+    limit, tool_choice = given.pop("max_tool_iterations"), given.pop("tool_choice")
+    if limit is None:
+        limit = ctx.connection.limits.max_tool_iterations
     box = _box(ctx, tools)
     offered = [tool.describe() for tool in box.listing.values() if isinstance(tools, Mapping) or tool.name in tools]
-    call = box.call_route(ctx.session.rules)
-    limit = ctx.connection.limits.max_tool_iterations if max_tool_iterations is None else max_tool_iterations
-    talk = messages_of(messages)
-    ask = partial(
-        sample, ctx, max_tokens=max_tokens, tools=offered, system_prompt=system_prompt,
-        model_preferences=model_preferences, hints=hints, include_context=include_context, temperature=temperature,
-        stop_sequences=stop_sequences, metadata=metadata, meta=meta, timeout=timeout, key=key,
-    )
+    call, talk = box.call_route(ctx.session.rules), messages_of(messages)
+    ask = partial(sample, ctx, max_tokens=max_tokens, tools=offered, **given)
     for _ in range(limit):
-        result = ask(talk, tool_choice=tool_choice)
+        result = ask(messages=talk, tool_choice=tool_choice)
         uses = rules.tool_uses(result)
         if not uses:
             return result
@@ -206,7 +176,7 @@ def sample_with_tools(
         talk = talk + [SamplingMessage(result.role, result.content), SamplingMessage("user", answers)]
         tool_choice = None
     try:
-        return ask(talk, tool_choice="none")
+        return ask(messages=talk, tool_choice="none")
     except PeerProtocolError as error:
         raise PeerProtocolError("after %d rounds (%s): %s" % (limit, LIMIT, error)) from None
 

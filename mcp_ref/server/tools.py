@@ -37,14 +37,14 @@ from ..diagnostics.packagelog import Counters
 from ..errors import INVALID_PARAMS, RpcError, ToolError
 from ..jsonrpc import Encoded, shown
 from ..jsontext import JsonError, dumps
-from ..messages.base import Icon
 from ..messages.content import EmbeddedResource, TextContent
 from ..messages.tools import (
-    CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations, ToolExecution,
+    CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolExecution,
 )
-from ..options import spelt
+from ..options import with_defaults
 from ..peer.context import Context, Route, params_reader
 from ..revisions import Revision
+from .families import REGISTERED_TOOL, takes_registered_tool_options
 from .hints.signature import BindError, LazyValidator, Signature, Unresolved
 from .hints.values import coerce
 from .registry.checks import (
@@ -54,11 +54,18 @@ from .registry.listing import Listing
 from .results import BadResult, check_asking, result_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..protocol.streamable_http.mirrored import Mirrored
+    from .families import RegisteredToolOptions
     from .registry.caching import Cache
     from .registry.visibility import Visible
 
 LIMIT = "max_tool_calls_per_second"
+DESCRIBED = frozenset(("title", "description", "annotations", "icons", "meta"))
+"""The options of a tool that are members of its `Tool` message."""
+CHECKED = frozenset(("input_schema", "output_schema", "annotations", "icons", "meta"))
+"""The options that `check_tool` checks, where one is given."""
 TaskSupport = Union[str, Callable[..., bool]]
 """The option ``task`` of a tool: "forbidden", "optional", "required", or a function that decides."""
 
@@ -172,44 +179,28 @@ class Tools:
 
     # Registration
 
-    @spelt
-    def add(
-        self,
-        function: Callable[..., Any],
-        *,
-        name: Optional[str] = None,
-        title: Optional[str] = None,
-        description: Optional[str] = None,
-        input_schema: Optional[Dict[str, Any]] = None,
-        output_schema: Optional[Dict[str, Any]] = None,
-        structured: Optional[bool] = None,
-        annotations: Optional[ToolAnnotations] = None,
-        icons: Optional[List[Icon]] = None,
-        meta: Optional[Dict[str, Any]] = None,
-        rate: Optional[float] = None,
-        task: TaskSupport = "forbidden",
-        visible: Optional[Callable[..., Any]] = None,
-    ) -> RegisteredTool:
+    @takes_registered_tool_options
+    def add(self, function: Callable[..., Any], **options: "Unpack[RegisteredToolOptions]") -> RegisteredTool:
         """Register a function; see `Server.tool`."""
-        name = name_of("tool", function, name)
-        check_texts("tool %s" % (name,), name=name, title=title, description=description)
-        signature = Signature(function, structured, explicit=input_schema is not None)
-        if output_schema is None:
+        given = with_defaults(Tools.add, REGISTERED_TOOL, options)
+        name = name_of("tool", function, given["name"])
+        described = {option: value for option, value in given.items() if option in DESCRIBED}
+        check_texts("tool %s" % (name,), name=name, title=given["title"], description=given["description"])
+        signature = Signature(function, given["structured"], explicit=given["input_schema"] is not None)
+        if given["output_schema"] is None:
             signature.check_returned()
+        rate, task = given["rate"], given["task"]
         if rate is not None and not rate > 0:
             raise ValueError("tool %s: rate is a number of calls per second above 0, got %r" % (name, rate))
-        described: Dict[str, Any] = {
-            "title": title, "description": description, "annotations": annotations, "icons": icons, "meta": meta,
-        }
         if task != "forbidden":
             if not callable(task) and task not in ("optional", "required"):
                 text = 'tool %s: task is "forbidden", "optional", "required" or a function, not %.80r'
                 raise ValueError(text % (name, task))
             described["execution"] = ToolExecution("optional" if callable(task) else task)  # type: ignore[arg-type]
-        tool = RegisteredTool(name, signature, input_schema, output_schema, rate, described, task,
-                              visible_of("tool %s" % name, visible))
+        tool = RegisteredTool(name, signature, given["input_schema"], given["output_schema"], rate, described, task,
+                              visible_of("tool %s" % name, given["visible"]))
         odd = tool_name_fault(name)
-        if odd or any(each is not None for each in (input_schema, output_schema, annotations, icons, meta)):
+        if odd or any(value is not None and option in CHECKED for option, value in given.items()):
             check_tool(tool)
             if odd:
                 check_odd_name(odd, self._lenient)

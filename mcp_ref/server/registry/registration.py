@@ -16,31 +16,34 @@ A function for a vendor's method gets the params by name, as a tool gets its arg
 """
 
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, TypeVar, Union,
+    TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, TypeVar, Union,
     overload,
 )
 
 from ...diagnostics.packagelog import get_logger
 from ...errors import INVALID_PARAMS, RpcError
 from ...methods import LIST_PROMPTS, LIST_TOOLS, methods
-from ...options import spelt
+from ...options import spelt, with_defaults
 from ...peer.context import Context, Route
 from ...peer.role import Role
 from ...protocol.capabilities import has
 from ..announcements import Announcements
+from ..families import (
+    PROMPT, REGISTERED_TOOL, RESOURCE, TOOL, takes_prompt_options, takes_resource_options, takes_tool_options,
+)
 from .checks import check_features, hinted
 
 if TYPE_CHECKING:
     import os
 
+    from typing_extensions import Unpack
+
     from ...limits import Limits
-    from ...messages.base import Annotations, Icon
+    from ...messages.base import Annotations
     from ...messages.completion import Ref
-    from ...messages.prompts import PromptArgument
-    from ...messages.tools import ToolAnnotations
     from ...peer.extension import Extension
+    from ..families import PromptOptions, ResourceOptions, ToolOptions
     from ..tasks.engine import Tasks
-    from ..tools import TaskSupport
     from .caching import Cache
     from .checks import Paging
     from .directory import Directory
@@ -230,40 +233,13 @@ class Registration(Role):
             feature, missed, feature)
 
     @overload
-    def tool(
-        self, function: Function, *, name: Optional[str] = None, title: Optional[str] = None,
-        description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
-        output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
-        annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
-        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
-        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None, read_only: Optional[bool] = None,
-        destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
-        visible: Optional[Callable[..., Any]] = None,
-    ) -> Function: ...
+    def tool(self, function: Function, **options: "Unpack[ToolOptions]") -> Function: ...
 
     @overload
-    def tool(
-        self, function: None = None, *, name: Optional[str] = None, title: Optional[str] = None,
-        description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
-        output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
-        annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
-        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
-        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None, read_only: Optional[bool] = None,
-        destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
-        visible: Optional[Callable[..., Any]] = None,
-    ) -> Callable[[Function], Function]: ...
+    def tool(self, function: None = None, **options: "Unpack[ToolOptions]") -> Callable[[Function], Function]: ...
 
-    @spelt
-    def tool(
-        self, function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, title: Optional[str] = None,
-        description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
-        output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
-        annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
-        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None, task: "TaskSupport" = "forbidden",
-        ui: Optional[str] = None, visibility: Optional[Sequence[str]] = None, read_only: Optional[bool] = None,
-        destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
-        visible: Optional[Callable[..., Any]] = None,
-    ) -> Any:
+    @takes_tool_options
+    def tool(self, function: Optional[Callable[..., Any]] = None, **options: "Unpack[ToolOptions]") -> Any:
         """Make a function a tool: ``@server.tool`` or ``@server.tool(name=..., ...)``.
 
         The input schema comes from the parameters, the description from the docstring. A parameter annotated
@@ -281,24 +257,21 @@ class Registration(Role):
         Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
         taken and for a member that may not be sent, and TypeError for a signature that has no schema.
         """
-
-        if ui is not None or visibility is not None:
+        given = with_defaults(Registration.tool, TOOL, options)
+        if given["ui"] is not None or given["visibility"] is not None:
             from .apps import tool_meta
 
-            meta = tool_meta(self, ui, visibility, meta)
-        hints = {"read_only_hint": read_only, "destructive_hint": destructive, "idempotent_hint": idempotent,
-                 "open_world_hint": open_world}
+            given["meta"] = tool_meta(self, given["ui"], given["visibility"], given["meta"])
+        hints = {"read_only_hint": given["read_only"], "destructive_hint": given["destructive"],
+                 "idempotent_hint": given["idempotent"], "open_world_hint": given["open_world"]}
         if any(hint is not None for hint in hints.values()):
-            annotations = hinted(annotations, hints)
+            given["annotations"] = hinted(given["annotations"], hints)
+        kept: Any = {name: value for name, value in given.items() if name in REGISTERED_TOOL}
 
         def register(function: Function) -> Function:
-            if task != "forbidden":
+            if given["task"] != "forbidden":
                 self.tasks  # the server has to have some
-            self.tools.add(
-                function, name=name, title=title, description=description, input_schema=input_schema,
-                output_schema=output_schema, structured=structured, annotations=annotations, icons=icons, meta=meta,
-                rate=rate, task=task, visible=visible,
-            )
+            self.tools.add(function, **kept)
             return function
 
         return register if function is None else register(function)
@@ -329,13 +302,8 @@ class Registration(Role):
                 raise
         return made
 
-    @spelt
-    def resource(
-        self, uri: str, *, name: Optional[str] = None, title: Optional[str] = None, description: Optional[str] = None,
-        mime_type: Optional[str] = None, size: Optional[int] = None, annotations: "Optional[Annotations]" = None,
-        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None, cache: "Optional[Cache]" = None,
-        visible: Optional[Callable[..., Any]] = None, unchecked: Iterable[str] = (),
-    ) -> Callable[[Function], Function]:
+    @takes_resource_options
+    def resource(self, uri: str, **options: "Unpack[ResourceOptions]") -> Callable[[Function], Function]:
         """Make a function a resource, or with ``{variables}`` in ``uri`` a resource template.
 
         The function returns str, bytes, JSON values or resource contents. Variables are passed by name, decoded. A
@@ -346,52 +314,33 @@ class Registration(Role):
         ``unchecked`` (the variables whose values come as they are). Raises ValueError if the parameters are not the
         variables.
         """
+        given = with_defaults(Registration.resource, RESOURCE, options)
         if not isinstance(uri, str):
             raise TypeError('a resource needs its URI, got %.80r; write @server.resource("config://app")' % (uri,))
 
         def register(function: Function) -> Function:
-            self.resources.add(
-                function, uri, name=name, title=title, description=description, mime_type=mime_type, size=size,
-                annotations=annotations, icons=icons, meta=meta, cache=cache, visible=visible,
-                unchecked=unchecked,
-            )
+            self.resources.add(function, uri, **given)
             return function
 
         return register
 
     @overload
-    def prompt(
-        self, function: Function, *, name: Optional[str] = None, title: Optional[str] = None,
-        description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
-        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
-        visible: Optional[Callable[..., Any]] = None,
-    ) -> Function: ...
+    def prompt(self, function: Function, **options: "Unpack[PromptOptions]") -> Function: ...
 
     @overload
-    def prompt(
-        self, function: None = None, *, name: Optional[str] = None, title: Optional[str] = None,
-        description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
-        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
-        visible: Optional[Callable[..., Any]] = None,
-    ) -> Callable[[Function], Function]: ...
+    def prompt(self, function: None = None, **options: "Unpack[PromptOptions]") -> Callable[[Function], Function]: ...
 
-    @spelt
-    def prompt(
-        self, function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, title: Optional[str] = None,
-        description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
-        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
-        visible: Optional[Callable[..., Any]] = None,
-    ) -> Any:
+    @takes_prompt_options
+    def prompt(self, function: Optional[Callable[..., Any]] = None, **options: "Unpack[PromptOptions]") -> Any:
         """Make a function a prompt: ``@server.prompt`` or ``@server.prompt(name=..., ...)``.
 
         The function returns a str, a message, a content block or a list of these. Options: ``name``, ``title``,
         ``description``, ``arguments``, ``icons``, ``meta``, ``visible`` (as that of `tool`).
         """
+        given = with_defaults(Registration.prompt, PROMPT, options)
 
         def register(function: Function) -> Function:
-            self.prompts.add(
-                function, name=name, title=title, description=description, arguments=arguments, icons=icons, meta=meta,
-                visible=visible)
+            self.prompts.add(function, **given)
             return function
 
         return register if function is None else register(function)
