@@ -3,7 +3,7 @@
 The reading order:
 
 1. `server` has the `Server`: options, ways to serve, and the table ROUTES from a method to its route. `context` has
-   the `Context` that handlers get.
+   the `Context` that handlers get. `families` has the options that several calls share.
 2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`,
    `around` (hooks around every request), `visibility` (members that only some clients see), and for folders of files
    `directory` and `safefiles`; `skills` and `apps` are the extensions of these names.

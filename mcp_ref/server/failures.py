@@ -59,10 +59,13 @@ def handler_of(server: "Server", method: str, params: Dict[str, Any], revision: 
 
     A name that a client sent is shown only if it is registered.
     """
+    name = "handler of %s" % shown(method)
     try:
-        return HOOKS.get(method) or _registered(server, method, params) or _of_extension(server, method, revision)
+        found = HOOKS.get(method) or _registered(server, method, params)
+        row = None if found or server.extensions is None else server.extensions.lookup(method, revision)
+        return found or (name if row is None else "%s of extension %s" % (name, row.extension))
     except Exception:  # the params may be malformed, and the exception of the handler has to be logged all the same
-        return "handler of %s" % shown(method)
+        return name
 
 
 def _registered(server: "Server", method: str, params: Dict[str, Any]) -> str:
@@ -99,12 +102,6 @@ def _completion(server: "Server", params: Dict[str, Any]) -> str:
         known = server.resources.templates.get(ref["uri"]) is not None
         of = "resource template %r" % ref["uri"] if known else _resource(server, ref["uri"])
     return "completion of %s for %s" % (shown(argument), of) if of else ""
-
-
-def _of_extension(server: "Server", method: str, revision: Revision) -> str:
-    row = None if server.extensions is None else server.extensions.lookup(method, revision)
-    name = "handler of %s" % shown(method)
-    return name if row is None else "%s of extension %s" % (name, row.extension)
 
 
 def failed_tool(context: "RequestContext", who: str, error: Exception) -> str:
@@ -152,12 +149,8 @@ def revised(context: "Context", error: RpcError, in_tool: bool) -> Exception:
         return required(context, error, in_tool)
     if error.code == RESOURCE_NOT_FOUND:
         return RpcError(rules.resource_not_found_code, error.message, error.data)
-    if rules.stateless and error.code in RESERVED and not _defined(error.code, rules):
+    row = CODES.get(error.code)
+    if rules.stateless and error.code in RESERVED and not (row is not None and rules.has(row.since, row.until)):
         text = "the code %d is reserved for the protocol: use one outside of -32768 to -32000" % error.code
         return LocalProtocolError(text, "2026-07-28 basic/index §Error Codes")
     return error
-
-
-def _defined(code: int, rules: Revision) -> bool:
-    row = CODES.get(code)
-    return row is not None and rules.has(row.since, row.until)

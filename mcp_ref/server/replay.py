@@ -225,18 +225,11 @@ class Rounds:
 
 
 def written(method: str, params: Model, rules: Revision) -> Tuple[Dict[str, Any], str]:
-    """Return a question as it is sent, and its digest. Params with an attribute ``written`` cache both in it."""
-    memory = params.__dict__
-    kept = memory.get("written")
-    if kept is not None and kept[0] is rules:
-        return kept[1], kept[2]
+    """Return a question as it is sent, and its digest."""
     from ..protocol.requeststate import digest
 
     request = {"method": method, "params": encode(params, rules)}
-    found = digest(request)
-    if "written" in memory:
-        memory["written"] = (rules, request, found)
-    return request, found
+    return request, digest(request)
 
 
 def copied(value: Any) -> Any:

@@ -281,7 +281,8 @@ class Resources:
         """Return the route of `resources/read`."""
         read = params_reader(ReadResourceRequestParams, revision)
         write = encoder(ReadResourceResult, revision)
-        hint = _hinting(revision)
+        if revision.caching_hints:
+            from .registry.caching import hinted
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             uri = read(params, context).uri
@@ -293,9 +294,9 @@ class Resources:
                 result = item.read(context, uri, keywords)
             except ResourceNotFound:
                 raise not_found(uri, revision) from None
-            if hint is not None:
+            if revision.caching_hints:
                 private = item.visible is not None
-                result = hint(result, item.cache or self._cache, context.request.params, private)
+                result = hinted(result, item.cache or self._cache, context.request.params, private)
             return write(result)
 
         return Route(answer)
@@ -377,15 +378,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, dict)):
         for part in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _texts(part)
-
-
-def _hinting(revision: Revision) -> Optional[Callable[..., ReadResourceResult]]:
-    """Return the function that adds caching hints to a result; None if the revision has none."""
-    if not revision.caching_hints:
-        return None
-    from .registry.caching import hinted
-
-    return hinted
 
 
 def _check_item(

@@ -379,10 +379,10 @@ class Server(Registration):
         stream with GET, each of which holds a thread of the engine; ``delete=False`` forbids clients to end sessions.
         """
         given = with_defaults(Server.wsgi, WSGI, options)
-        from ..streamable.server.wsgi import application
+        from ..streamable.server.wsgi import Application
         from .serving.http_listener import endpoint_of
 
-        return application(endpoint_of(self, **given))
+        return Application(endpoint_of(self, **given))
 
     def handle(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"", *, peer: str = "",

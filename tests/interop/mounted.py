@@ -57,8 +57,8 @@ def fastapi_app() -> Any:
     from a2wsgi import WSGIMiddleware
     from fastapi import FastAPI
 
-    from mcp_ref.streamable.server.wsgi import application
+    from mcp_ref.streamable.server.wsgi import Application
 
     app = FastAPI()
-    app.mount("/", WSGIMiddleware(application(mcp.endpoint), workers=32))
+    app.mount("/", WSGIMiddleware(Application(mcp.endpoint), workers=32))
     return app

@@ -16,7 +16,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.server import SqliteStore
 from mcp_ref.streamable.server.endpoint import Endpoint
 from mcp_ref.streamable.server.http_sse import SseEndpoint
-from mcp_ref.streamable.server.wsgi import application, request_of
+from mcp_ref.streamable.server.wsgi import Application, request_of
 from tests.support.clocks import by_hand
 from tests.support.http_exchange import BOTH, opening, request
 from tests.support.requirements_table import HANDSHAKE
@@ -71,7 +71,7 @@ class Site:
     def __init__(self, handlers=None, revision="2025-06-18", limits=None, root="", endpoint=None, **options):
         server = working_server(handlers or QUICK, **({"limits": limits} if limits else {}))
         self.endpoint = endpoint or Endpoint(server.connect, limits=server.limits, **{"streams": False, **options})
-        self.application = application(self.endpoint)
+        self.application = Application(self.endpoint)
         self.app = validator(self.application)
         self.root = root
         self.fields = {"HTTP_HOST": "localhost", "HTTP_ACCEPT": BOTH, "CONTENT_TYPE": "application/json"}
@@ -397,7 +397,7 @@ def test_idle_sessions_end_with_the_next_request(monkeypatch):
 
 def test_nothing_is_started_before_the_first_request():
     before = set(threading.enumerate())
-    app = application(Endpoint(working_server(QUICK).connect))
+    app = Application(Endpoint(working_server(QUICK).connect))
     assert set(threading.enumerate()) <= before
     app.close()
 

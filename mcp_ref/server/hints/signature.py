@@ -86,7 +86,11 @@ class Signature:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
         self._parts = parts = function_parts(function, self.name, explicit)
-        self.context_parameter = _context_among(parts, _default_types() if context_types is None else context_types)
+        if context_types is None:
+            from ...peer.context import Context
+
+            context_types = (Context,)
+        self.context_parameter = _context_among(parts, context_types)
         self._inputs = [member for member in parts.members if member.name != self.context_parameter]
         self.parameters = [member.name for member in self._inputs]
         self.call = taking_names(function, parts) if parts.by_position else function
@@ -433,12 +437,6 @@ class LazyValidator:
 
 
 # The context
-
-def _default_types() -> Sequence[type]:
-    from ...peer.context import Context
-
-    return (Context,)
-
 
 def _context_among(parts: FunctionParts, types: Sequence[type]) -> Optional[str]:
     """Return the name of the parameter that takes the context, if any. Raises SignatureError if there are two."""

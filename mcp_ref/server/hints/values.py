@@ -73,7 +73,7 @@ def to_json(value: Any) -> Any:
         raise JsonError(_TOO_DEEP) from None
 
 
-def enum_word(member: enum.Enum) -> Scalar:
+def enum_word(member: enum.Enum, room: int = 0) -> Scalar:
     """Return the JSON of a member of an Enum: its value if all values are strings or all are integers, else its name.
     """
     values = {type(other.value) for other in type(member)}
@@ -183,10 +183,6 @@ def _text(value: Any, room: int) -> str:
     return str(value)
 
 
-def _word(value: enum.Enum, room: int) -> Scalar:
-    return enum_word(value)
-
-
 _TOO_DEEP = "the value contains itself or nests deeper than max_depth (%d)" % DEFAULT.max_depth
 _ATOMS = {str, int, float, bool, type(None)}
 _WRITERS: Dict[type, Optional[Writer]] = {
@@ -220,7 +216,7 @@ def _writer_of(cls: type) -> Optional[Writer]:
     if issubclass(cls, enum.Flag):
         return _flag
     if issubclass(cls, enum.Enum):
-        return _word
+        return enum_word
     if issubclass(cls, Model):
         raise TypeError("a %s is a message, whose form depends on the revision: return it by itself or in a list of"
                         " content, not inside other data" % cls.__name__)

@@ -98,21 +98,14 @@ def hinted(
 
     Hints that an author wrote into the result stay, unless the result depends on answers of the user.
     """
-    made = _hinted(result, cache, asked)
+    depends = asked is not None and not DEPENDING.isdisjoint(asked)
+    own, made = (result.ttl_ms, result.cache_scope) != (0, PRIVATE), result
+    if depends and own or not (depends or own or cache is None):
+        hints = {} if depends or cache is None else cache.hints
+        made = ReadResourceResult(result.contents, meta=result.meta, **hints)
+        if result.extra:
+            made.extra = result.extra
     if private and made.cache_scope != PRIVATE:
         made = copy(made)
         made.cache_scope = "private"
-    return made
-
-
-def _hinted(
-    result: ReadResourceResult, cache: Optional[Cache], asked: Optional[Mapping[str, Any]]
-) -> ReadResourceResult:
-    depends = asked is not None and not DEPENDING.isdisjoint(asked)
-    own = (result.ttl_ms, result.cache_scope) != (0, PRIVATE)
-    if not (depends and own) and (depends or own or cache is None):
-        return result
-    made = ReadResourceResult(result.contents, meta=result.meta, **({} if depends or cache is None else cache.hints))
-    if result.extra:
-        made.extra = result.extra
     return made

@@ -228,25 +228,20 @@ class HttpSession(ReplyTransport):
         if no event is kept, for later messages can still be sent on it.
         """
         with self.lock:
-            begun = self._resume_locked(exchange, since, headers)
+            found = self._find(since)
+            kept = list(self.replay.of(since.kind, since.stream)) if self.replay is not None else []
+            if found is not None:
+                found.end()  # its old connection: the client has left that, or it would not resume
+                found.exchange, found.headers = exchange, headers
+            elif since.stream <= self.numbers and (since.kind == LISTENING or kept):
+                found = ReplyStream(exchange, headers, kind=since.kind, session=self)
+                found.revive(since.stream, max([since.place] + [event.id.place for event in kept]) + 1)
+            else:
+                return None
+            begun = self._attach(found, [event for event in kept if event.id.place > since.place and event.data])
         if begun and since.kind == LISTENING:
             self._tell_missed()
         return begun
-
-    def _resume_locked(self, exchange: Exchange, since: EventId, headers: Pairs) -> Optional[bool]:
-        """Do the work of `resume`, with the lock held."""
-        found = self._find(since)
-        kept = list(self.replay.of(since.kind, since.stream)) if self.replay is not None else []
-        if found is not None:
-            found.end()  # its old connection: the client has left that, or it would not resume
-            found.exchange, found.headers = exchange, headers
-        elif since.stream <= self.numbers and (since.kind == LISTENING or kept):
-            found = ReplyStream(exchange, headers, kind=since.kind, session=self)
-            found.revive(since.stream, max([since.place] + [event.id.place for event in kept]) + 1)
-        else:
-            return None
-        missed = [event for event in kept if event.id.place > since.place and event.data]
-        return self._attach(found, missed)
 
     def tick(self, now: float, poll_after: Optional[float]) -> None:
         """Keep quiet streams alive, forget old events, and end the connections of long streams for polling."""

@@ -32,7 +32,7 @@ from ...errors import (
     UNSUPPORTED_PROTOCOL_VERSION, RpcError,
 )
 from ...http11.message import Exchange, HttpRequest
-from ...jsonrpc import Error, Notification, Request, RequestId, encode
+from ...jsonrpc import Error, Notification, Request, encode
 from ...limits import Limits
 from ...methods import CALL_TOOL, CANCELLED, LISTEN
 from ...protocol import envelope
@@ -109,7 +109,10 @@ class StatelessTransport(ReplyTransport):
                 about.answer(message)
             elif not about.gone:  # the request was cancelled, and not by the client: the connection ends
                 if about.listens:
-                    about.send(_torn_down(about.request_id))
+                    # [2026-07-28 basic/patterns/cancellation] MUST
+                    about.send(encode(Notification(CANCELLED, {
+                        "requestId": about.request_id, "reason": "the server ends the subscription",
+                        "_meta": {envelope.SUBSCRIPTION: about.request_id}})))
                 _cut(about)
 
     # What the endpoint asks for
@@ -146,12 +149,6 @@ class StatelessTransport(ReplyTransport):
 def _cut(reply: ReplyStream) -> None:
     """End a reply without an answer; a client that has received nothing yet is told."""
     reply.cut(503, encode(Error(reply.request_id, INTERNAL_ERROR, "The server is shutting down")))
-
-
-def _torn_down(id: RequestId) -> bytes:
-    """Return what a client is told whose listening stream ends here [2026-07-28 basic/patterns/cancellation] MUST."""
-    return encode(Notification(CANCELLED, {
-        "requestId": id, "reason": "the server ends the subscription", "_meta": {envelope.SUBSCRIPTION: id}}))
 
 
 class Stateless(Posted):
@@ -243,20 +240,16 @@ class Stateless(Posted):
 
     def transport(self) -> StatelessTransport:
         """Return the transport of all requests; made with the first one, and anew if a handler has closed it."""
-        transport = self._transport
+        transport, endpoint = self._transport, self.endpoint
         if transport is None or transport.ended:
             with self._lock:
                 transport = self._transport
-                if transport is None or (transport.ended and not self.endpoint.closing):
-                    transport = self._transport = self._made()
-        return transport
-
-    def _made(self) -> StatelessTransport:
-        endpoint = self.endpoint
-        transport = StatelessTransport(endpoint.limits)
-        transport.held, transport.tells_apart = endpoint.held, endpoint.tells_apart
-        transport.connection = endpoint.connect(transport)
-        transport.connection.share(endpoint.limits.max_http_connections)
+                if transport is None or (transport.ended and not endpoint.closing):
+                    transport = StatelessTransport(endpoint.limits)
+                    transport.held, transport.tells_apart = endpoint.held, endpoint.tells_apart
+                    transport.connection = endpoint.connect(transport)
+                    transport.connection.share(endpoint.limits.max_http_connections)
+                    self._transport = transport
         return transport
 
     def tick(self, now: float) -> None:

@@ -53,13 +53,9 @@ ONE_THREAD = ("one thread serves this application, which cannot wait for an answ
 _PLAIN = ("Content-Type", "text/plain; charset=utf-8")
 
 
-def application(endpoint: Any) -> "Application":
-    """Return a WSGI application that serves this endpoint, an `Endpoint` or the like; see `Caller` and the module."""
-    return Application(endpoint)
-
-
 class Application:
-    """The WSGI application of an endpoint; see the module. `close` ends the endpoint and its sessions."""
+    """The WSGI application of an endpoint, an `Endpoint` or the like; see `Caller` and the module. `close` ends the
+    endpoint and its sessions."""
 
     def __init__(self, endpoint: Any) -> None:
         self._caller = Caller(endpoint)
