@@ -328,7 +328,7 @@ class Bridge(Server):
     def _core_route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
         if method == INITIALIZE:
             # Over HTTP the thread that has brought the request waits for the answer, to know if there is a session.
-            return initialize.route(self, self._introduce, inline=connection.replies is not None)
+            return initialize.initialize_route(self, self._introduce, inline=connection.replies is not None)
         if method == DISCOVER:
             return Route(self._discover)
         if method == LISTEN and revision.stateless:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .server import Server
 
 
-def route(server: "Server", revision: Revision) -> Route:
+def discover_route(server: "Server", revision: Revision) -> Route:
     """Return the route of `server/discover`. It runs on the reader: it is quick and calls no author's code."""
     read = params_reader(RequestParams, revision)
     cache = server.caches.get(DISCOVER)

@@ -55,7 +55,7 @@ Introduce = Callable[[Connection, Revision, Dict[str, Any]], InitializeResult]
 """A function from a connection, its revision and the params of `initialize` to the result; raises `RpcError`."""
 
 
-def route(server: "Server", introduce: Optional[Introduce] = None, inline: bool = True) -> Route:
+def initialize_route(server: "Server", introduce: Optional[Introduce] = None, inline: bool = True) -> Route:
     """Return the route of `initialize`. It runs on the reader, because how later messages are read depends on it.
 
     ``introduce``: a function that says who the server is and what it can do, if these are not the values of ``server``.

@@ -693,9 +693,9 @@ def _listen(server: Server, revision: Revision) -> Route:
 
 
 def _initialize(server: Server, revision: Revision) -> Route:
-    from .initialize import route
+    from .initialize import initialize_route
 
-    return route(server)
+    return initialize_route(server)
 
 
 def _set_level(server: Server, revision: Revision) -> Route:
@@ -705,9 +705,9 @@ def _set_level(server: Server, revision: Revision) -> Route:
 
 
 def _discover(server: Server, revision: Revision) -> Route:
-    from .discover import route
+    from .discover import discover_route
 
-    return route(server, revision)
+    return discover_route(server, revision)
 
 
 def _call_tool(server: Server, revision: Revision) -> Route:

@@ -221,7 +221,7 @@ def _frames_inside() -> int:
     return count
 
 
-def hinted(annotations: Any, hints: Dict[str, Optional[bool]]) -> Any:
+def with_hints(annotations: Any, hints: Dict[str, Optional[bool]]) -> Any:
     """Return the annotations of a tool with these hints: attribute -> True, False, or None for none of it.
 
     Raises TypeError for a hint that is no bool, and ValueError for one that the annotations have, too.

@@ -31,7 +31,7 @@ from ..announcements import Announcements
 from ..families import (
     PROMPT, REGISTERED_TOOL, RESOURCE, TOOL, takes_prompt_options, takes_resource_options, takes_tool_options,
 )
-from .checks import check_features, hinted
+from .checks import check_features, with_hints
 
 if TYPE_CHECKING:
     import os
@@ -265,7 +265,7 @@ class Registration(Role):
         hints = {"read_only_hint": given["read_only"], "destructive_hint": given["destructive"],
                  "idempotent_hint": given["idempotent"], "open_world_hint": given["open_world"]}
         if any(hint is not None for hint in hints.values()):
-            given["annotations"] = hinted(given["annotations"], hints)
+            given["annotations"] = with_hints(given["annotations"], hints)
         kept: Any = {name: value for name, value in given.items() if name in REGISTERED_TOOL}
 
         def register(function: Function) -> Function:
