@@ -17,16 +17,43 @@ is_token = re.compile(TOKEN).fullmatch
 """A function that finds out whether a text is a token: a match, or None."""
 
 _FOUR = re.compile(r"127(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}\Z")
+_NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
+_HERE = re.compile(r"(?:.*\.)?localhost(?:\.localdomain)?\Z")
 
 
 def is_loopback(host: str) -> bool:
     """Return True if ``host`` (lower case, an IPv6 address without brackets) is this machine and nothing else.
 
     That is ``localhost``, ``::1``, and the addresses of 127.0.0.0/8 in four decimal numbers. Other spellings, which
-    some resolvers know, are False: nothing is allowed for them that is allowed for this machine only. Whether a host
-    might be this machine after all is asked by `mcp_ref.protocol.safe_urls.perhaps_here`.
+    some resolvers know, are False: nothing is allowed for them that is allowed for this machine only. They are True
+    for `perhaps_here`.
     """
     return host in ("localhost", "::1") or _FOUR.match(host) is not None
+
+
+def perhaps_here(host: str) -> bool:
+    """Return True if a host in small letters, without brackets, may be this machine; resolvers know many spellings.
+
+    >>> perhaps_here("2130706433"), perhaps_here("localhost."), perhaps_here("example.com")
+    (True, True, False)
+    """
+    import socket
+
+    host = host[:-1] if host.endswith(".") else host
+    try:
+        if ":" in host:
+            return _stays(socket.inet_pton(socket.AF_INET6, host))
+        if _NUMBER.match(host.rpartition(".")[2]):
+            return _stays(socket.inet_aton(host))
+    except OSError:
+        return True  # an address of a form that is unknown here
+    return _HERE.match(host) is not None
+
+
+def _stays(address: bytes) -> bool:
+    """Return True if packets to this address stay on this machine: 127.0.0.0/8, 0.0.0.0/8, both within IPv6,
+    ``::1``."""
+    return address[:-4] in (b"", bytes(12), bytes(10) + b"\xff\xff") and address[-4] in (0, 127)
 
 
 def scheme_of(target: object) -> str:

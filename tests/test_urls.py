@@ -8,7 +8,7 @@ from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import check_fields
 from mcp_ref.http11.server.request_parser import parse_head
 from mcp_ref.http11.server.responses import Refused
-from mcp_ref.protocol.safe_urls import read_link
+from mcp_ref.protocol.safe_urls import LinkError, read_link
 from mcp_ref.protocol.streamable_http.header_values import media_type
 from mcp_ref.streamable.client.headers import check
 from mcp_ref.urls import BadUrl, Url, is_loopback, is_token, read_url
@@ -61,7 +61,8 @@ def test_what_is_no_url_is_none_for_all_who_read_it(text: str, fault: str) -> No
     with pytest.raises(BadUrl) as bad:
         read_url(text)
     assert bad.value.fault == fault and "secret" not in str(bad.value)
-    for read, error in ((server_url, ConnectFailed), (lambda text: split(text, "URL"), DiscoveryFailed)):
+    for read, error in ((server_url, ConnectFailed), (lambda text: split(text, "URL"), DiscoveryFailed),
+                        (lambda text: read_link(text, 2000), LinkError)):
         with pytest.raises(error) as caught:
             read(text)
         assert "secret" not in str(caught.value)

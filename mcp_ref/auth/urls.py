@@ -17,8 +17,7 @@ import re
 from typing import List, Tuple
 
 from ..errors import DiscoveryFailed
-from ..protocol.safe_urls import perhaps_here
-from ..urls import BadUrl, Url, read_url
+from ..urls import BadUrl, Url, perhaps_here, read_url
 
 _CHARS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+\Z")
 """The characters of a URL [RFC 3986 §2]: others mean something to the programs that are started with one."""

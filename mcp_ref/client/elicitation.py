@@ -64,9 +64,10 @@ from ..options import spelt
 from ..peer.context import Context, Route, about, params_reader
 from ..peer.dispatcher import Connection
 from ..protocol.elicitation import CheckedForm, FormError, read_form
-from ..protocol.safe_urls import LinkError, perhaps_here, read_link
+from ..protocol.safe_urls import LinkError, read_link
 from ..revisions import Revision
 from ..transports.base import Transport
+from ..urls import perhaps_here
 
 if TYPE_CHECKING:
     from .client import Client

@@ -87,7 +87,7 @@ def _place(url: str, limits: Limits) -> Optional[Place]:
         link = read_link(url, limits.max_uri_length)
     except LinkError:
         return None
-    return (link.host, 443 if link.port is None else link.port) if link.scheme == "https" else None
+    return (link.host, link.port) if link.scheme == "https" else None
 
 
 def _fault(icon: Icon, places: FrozenSet[Place], svg: bool, limits: Limits) -> str:

@@ -13,10 +13,10 @@ True
 """
 
 import re
-from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+from typing import FrozenSet, Iterator, List, NamedTuple, Tuple
 
 from ..errors import LocalProtocolError
-from ..urls import is_loopback
+from ..urls import BadUrl, is_loopback, read_url
 from .uris import fault
 
 LONG = 2000
@@ -25,6 +25,13 @@ LONG = 2000
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_\-]*[a-z0-9_])?")
 _EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "LATIN"))
 """Scripts that names in these languages usually mix."""
+_FAULTS = {
+    "syntax": "the link is no URL: %(why)s", "port": "the link is no URL: %(why)s",
+    "scheme": "a link begins with https: or http:, not with %(scheme).40s:",
+    "user": "the link has user information before its host, which only serves to deceive or to leak",
+    "host": "the link has no host",
+}
+"""The error texts for the faults of a `BadUrl`."""
 
 
 class LinkError(LocalProtocolError, ValueError):
@@ -38,7 +45,7 @@ class Link(NamedTuple):
     url: str
     scheme: str
     host: str
-    port: Optional[int]
+    port: int
     unicode_host: str
     """The host with its letters decoded, as a browser may show it."""
     punycode: bool
@@ -51,35 +58,6 @@ class Link(NamedTuple):
         return is_loopback(self.host) or self.host.endswith(".localhost")
 
 
-_NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
-_HERE = re.compile(r"(?:.*\.)?localhost(?:\.localdomain)?\Z")
-
-
-def perhaps_here(host: str) -> bool:
-    """Return True if a host in small letters, without brackets, may be this machine; resolvers know many spellings.
-
-    >>> perhaps_here("2130706433"), perhaps_here("localhost."), perhaps_here("example.com")
-    (True, True, False)
-    """
-    import socket
-
-    host = host[:-1] if host.endswith(".") else host
-    try:
-        if ":" in host:
-            return _stays(socket.inet_pton(socket.AF_INET6, host))
-        if _NUMBER.match(host.rpartition(".")[2]):
-            return _stays(socket.inet_aton(host))
-    except OSError:
-        return True  # an address of a form that is unknown here
-    return _HERE.match(host) is not None
-
-
-def _stays(address: bytes) -> bool:
-    """Return True if packets to this address stay on this machine: 127.0.0.0/8, 0.0.0.0/8, both within IPv6,
-    ``::1``."""
-    return address[:-4] in (b"", bytes(12), bytes(10) + b"\xff\xff") and address[-4] in (0, 127)
-
-
 def read_link(url: str, max_length: int) -> Link:
     """Check a URL of at most ``max_length`` characters and return its parts. Raises `LinkError`."""
     if not isinstance(url, str):
@@ -89,28 +67,14 @@ def read_link(url: str, max_length: int) -> Link:
     wrong = fault("".join(sign if sign < "\x80" else "a" for sign in url), max_length)
     if wrong is not None:
         raise LinkError("the link is no URL: %s" % wrong)
-    scheme, host, port = _take_apart(url)
-    ascii_host, unicode_host = _both_forms(host)
-    punycode = unicode_host != ascii_host or "xn--" in ascii_host
-    link = Link(url, scheme, ascii_host, port, unicode_host, punycode, ())
-    return link._replace(warnings=tuple(_warnings(link)))
-
-
-def _take_apart(url: str) -> Tuple[str, str, Optional[int]]:
-    from urllib.parse import urlsplit
-
     try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise LinkError("the link is no URL: %s" % error) from None
-    if parts.scheme not in ("http", "https"):
-        raise LinkError("a link begins with https: or http:, not with %.40s:" % parts.scheme)
-    if "@" in parts.netloc:
-        raise LinkError("the link has user information before its host, which only serves to deceive or to leak")
-    if not host:
-        raise LinkError("the link has no host")
-    return parts.scheme, host, port
+        parts = read_url(url)
+    except BadUrl as bad:
+        raise LinkError(_FAULTS[bad.fault] % {"why": bad, "scheme": url.partition(":")[0].lower()}) from None
+    ascii_host, unicode_host = _both_forms(parts.host)
+    punycode = unicode_host != ascii_host or "xn--" in ascii_host
+    link = Link(url, parts.scheme, ascii_host, parts.port, unicode_host, punycode, ())
+    return link._replace(warnings=tuple(_warnings(link)))
 
 
 def _both_forms(host: str) -> Tuple[str, str]:

@@ -7,20 +7,20 @@ from mcp_ref.protocol.safe_urls import LinkError, read_link
 MOST = 8192
 
 GOOD = [
-    ("https://example.com", "example.com", None),
-    ("https://example.com/", "example.com", None),
-    ("HTTPS://Example.COM/A", "example.com", None),
+    ("https://example.com", "example.com", 443),
+    ("https://example.com/", "example.com", 443),
+    ("HTTPS://Example.COM/A", "example.com", 443),
     ("https://example.com:8443/a/b?x=1&y=%20#frag", "example.com", 8443),
-    ("https://example.com./", "example.com.", None),
-    ("https://a_b.example.com/", "a_b.example.com", None),
+    ("https://example.com./", "example.com.", 443),
+    ("https://a_b.example.com/", "a_b.example.com", 443),
     ("http://localhost:3000/x", "localhost", 3000),
-    ("http://app.localhost/", "app.localhost", None),
-    ("http://127.0.0.1/", "127.0.0.1", None),
+    ("http://app.localhost/", "app.localhost", 80),
+    ("http://127.0.0.1/", "127.0.0.1", 80),
     ("http://[::1]:80/", "::1", 80),
-    ("https://example.com/?next=https://user@evil.example/", "example.com", None),
-    ("https://example.com/@evil.example", "example.com", None),
-    ("https://example.com?@evil.example", "example.com", None),
-    ("https://example.com#@evil.example", "example.com", None),
+    ("https://example.com/?next=https://user@evil.example/", "example.com", 443),
+    ("https://example.com/@evil.example", "example.com", 443),
+    ("https://example.com?@evil.example", "example.com", 443),
+    ("https://example.com#@evil.example", "example.com", 443),
 ]
 
 REFUSED = [
@@ -85,6 +85,7 @@ REFUSED = [
     ("https://xn--0xn--1.example/", "not Punycode"),
     ("https://example.com:port/", "port"),
     ("https://example.com:99999/", "no URL"),
+    ("https://example.com:0/", "no URL: port 0"),
     ("https://example.com:-1/", "port"),
     ("https://[::1/", "brackets"),
     ("https://[::g]/", "brackets"),
