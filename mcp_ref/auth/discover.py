@@ -43,7 +43,7 @@ from ..revisions import LATEST
 from .challenge import OFFLINE, Challenge, find, scope_list
 from .fetch import Fetcher, Fields, HttpAnswer
 from .urls import (
-    canonical, checked, covers, is_loopback, origin, resource_metadata_urls, server_metadata_urls, shown, split,
+    canonical, checked, covers, origin, resource_metadata_urls, server_metadata_urls, shown, split,
 )
 
 RESOURCE = "protected resource metadata"
@@ -243,8 +243,12 @@ def discover(
     """
     url, ask = checked(server_url.partition("#")[0], "URL of the server"), _DocumentReader(fetcher, revision)
     document = _resource(ask, url, challenges)  # steps 1 and 2
-    if document is None:  # step 4
-        return Discovered(canonical(url), None, _legacy_server(ask, origin(url)), True)
+    if document is None:
+        # Step 4 [2025-03-26 basic/authorization §Authorization Base URL] MUST.
+        base = origin(url)
+        found = ask.first(server_metadata_urls(base)[:1], SERVER)
+        server = AuthorizationServer.by_default(base) if found is None else _own(found, [base, _other_slash(base)])
+        return Discovered(canonical(url), None, server, True)
     # Step 3: one issuer, chosen by us of those that the document names.
     issuer = prefer(list(document.authorization_servers))
     if issuer not in document.authorization_servers:
@@ -262,7 +266,7 @@ class _DocumentReader:
     """Asks for documents, in the words of one revision."""
 
     def __init__(self, fetcher: Fetcher, revision: str) -> None:
-        self._fetcher = fetcher
+        self.fetcher = fetcher
         self._headers: Fields = [("MCP-Protocol-Version", revision)]
         self.said = ""
         """The answer of the last place that had no document, for people."""
@@ -270,7 +274,7 @@ class _DocumentReader:
     def first(self, places: Sequence[str], what: str) -> Optional[Dict[str, Any]]:
         """Return the first document at these places; None if there is none at any. Raises `DiscoveryFailed`."""
         for url in places:
-            answer = self._fetcher.get(url, self._headers)
+            answer = self.fetcher.get(url, self._headers)
             if answer.status == 200 and _is_json(answer):
                 return answer.json(what)
             if answer.status in _LATER or not (answer.status == 200 or 400 <= answer.status < 500):
@@ -279,13 +283,6 @@ class _DocumentReader:
                 answer.status, shown(answer.headers.get("content-type", "")) or "without a Content-Type")
             get_logger(__name__).debug("no %s at %s: %s", what, shown(answer.url), self.said)
         return None
-
-    def follow(self, issuer: str, server: AuthorizationServer) -> None:
-        """Allow the URLs in the metadata of an issuer that the user has named at any address."""
-        reach = self._fetcher.reach
-        if reach is not None and reach.trusts(issuer):
-            reach.trust([server.token_endpoint, server.registration_endpoint, server.introspection_endpoint,
-                         server.jwks_uri])
 
 
 def _is_json(answer: HttpAnswer) -> bool:
@@ -298,7 +295,7 @@ def _is_json(answer: HttpAnswer) -> bool:
 
 def _resource(ask: _DocumentReader, url: str, challenges: Sequence[Challenge]) -> Optional[ProtectedResource]:
     """Return the document of the MCP server at this URL; None if it publishes none."""
-    here = is_loopback(url)
+    here = split(url, "URL").loopback
     named = find(challenges, "resource_metadata")
     if named is None:
         found = ask.first(resource_metadata_urls(url), RESOURCE)
@@ -324,19 +321,15 @@ def _server(ask: _DocumentReader, issuer: str, slash_tolerant: bool = False) -> 
         raise DiscoveryFailed("the authorization server %s has no metadata at: %s; %s"
                               % (shown(issuer), ", ".join(places), ask.said))
     server = _own(found, [issuer, _other_slash(issuer)] if slash_tolerant else [issuer])
-    ask.follow(issuer, server)
+    reach = ask.fetcher.reach
+    if reach is not None and reach.trusts(issuer):  # the user has named it, so its endpoints may be anywhere, too
+        reach.trust([server.token_endpoint, server.registration_endpoint, server.introspection_endpoint,
+                     server.jwks_uri])
     return server
 
 
 def _other_slash(issuer: str) -> str:
     return issuer[:-1] if issuer.endswith("/") else issuer + "/"
-
-
-def _legacy_server(ask: _DocumentReader, base: str) -> AuthorizationServer:
-    """Return the authorization server at the origin of an MCP server
-    [2025-03-26 basic/authorization §Authorization Base URL] MUST."""
-    found = ask.first(server_metadata_urls(base)[:1], SERVER)
-    return AuthorizationServer.by_default(base) if found is None else _own(found, [base, _other_slash(base)])
 
 
 def _own(found: Dict[str, Any], issuers: List[str]) -> AuthorizationServer:
@@ -349,4 +342,4 @@ def _own(found: Dict[str, Any], issuers: List[str]) -> AuthorizationServer:
                "by tolerate=[%r]" % ISSUER_SLASH if named == _other_slash(issuers[0]) else ""
         raise IssuerMismatch("the %s asked of %s is that of another issuer%s%s" % (
             SERVER, shown(issuers[0]), ": " + shown(named) if isinstance(named, str) else "", hint))
-    return AuthorizationServer.of(found, is_loopback(issuers[0]))
+    return AuthorizationServer.of(found, split(issuers[0], "URL").loopback)

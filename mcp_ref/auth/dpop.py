@@ -29,7 +29,7 @@ import re
 import secrets
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..errors import AuthError, DiscoveryFailed
 from ..http11.message import Headers, HttpRequest
@@ -170,7 +170,9 @@ class ProofChecker:
         if not fits(key, header["alg"]) or not verifies(key, header["alg"], proof.signed, proof.signature):
             raise ValueError("the proof is not signed with the key in it")
         # 8, 9 and 12: made for this request and this token.
-        if claims.get("htm") != request.method or _bare(claims.get("htu")) not in self._addresses(request):
+        # A client calls the resource, or if that is a whole site a path of it.
+        addresses = _bare(self._resource), _bare(origin(self._resource) + request.root + request.path)
+        if claims.get("htm") != request.method or _bare(claims.get("htu")) not in addresses:
             raise ValueError("the proof is for another request")
         if claims.get("ath") != b64url(hashlib.sha256(token.encode("utf-8")).digest()):
             raise ValueError("the proof is for another token")
@@ -184,11 +186,6 @@ class ProofChecker:
             raise ValueError("the proof has no jti")
         digest = hashlib.sha256(("%s %s" % (found, jti)).encode("utf-8", "backslashreplace")).digest()
         return Proof(found, digest, made + SECONDS)
-
-    def _addresses(self, request: HttpRequest) -> Set[str]:
-        """Return the addresses by which a client may call what it asks: the resource, or if that is a whole site a path
-        of it."""
-        return {_bare(self._resource), _bare(origin(self._resource) + request.root + request.path)}
 
     def use(self, proof: Proof) -> bool:
         """Remember a proof. Returns False if it was used before. Raises `AuthError` if there is no room to remember it.

@@ -241,7 +241,8 @@ class Fetcher:
             step = max(0.001, (deadline.left() or 0.0) / _STEPS)
             dialler = self._dialler(url, step, deadline)
             fields = _fields(dialler.where, [*self._headers, *headers], body)
-            request = _head(method, dialler.where, fields) + (body or b"")
+            lines = ["%s %s HTTP/1.1" % (method, dialler.where.target)] + ["%s: %s" % pair for pair in fields]
+            request = ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + (body or b"")
             if self.http_trace is not None:
                 seen = self.http_trace.request(
                     method, dialler.where.target, fields, body, dialler.where.origin, document=True)
@@ -268,7 +269,8 @@ class Fetcher:
             return reach.refusal(url, address, lambda: self._address_of(reach.home, step, deadline))
 
         made = Connector(where, step, self._ssl_context, self._cafile, refusal)
-        if made.proxy is not None and _is_address(where.host):
+        # With a proxy, a host is judged here if it is an address; resolvers know many spellings of these.
+        if made.proxy is not None and (":" in where.host or where.host.rstrip(".").rpartition(".")[2][:1].isdigit()):
             refused = refusal(where.host)
             if refused is not None:
                 raise refused
@@ -318,11 +320,6 @@ class Fetcher:
         raise DiscoveryFailed("the answer of %s exceeds max_auth_response_bytes (%d)" % (shown(url), limit))
 
 
-def _is_address(host: str) -> bool:
-    """True if a host is an address and no name; resolvers know many spellings of addresses."""
-    return ":" in host or host.rstrip(".").rpartition(".")[2][:1].isdigit()
-
-
 def _why(error: BaseException) -> str:
     """Return what went wrong with a connection, without a word of what came by it."""
     if isinstance(error, AnswerLost):
@@ -354,11 +351,6 @@ def _fields(where: Url, headers: Fields, body: Optional[bytes]) -> List[Tuple[st
         if not (value.isascii() and value.isprintable() and is_token(name)):
             raise AuthError("the header field %.80r cannot be sent" % name)
     return fields
-
-
-def _head(method: str, where: Url, fields: Fields) -> bytes:
-    lines = ["%s %s HTTP/1.1" % (method, where.target)] + ["%s: %s" % pair for pair in fields]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
 
 
 def basic(client_id: str, client_secret: str) -> Tuple[str, str]:

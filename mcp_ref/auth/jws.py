@@ -48,7 +48,7 @@ from ..errors import AuthError, DiscoveryFailed
 from ..limits import DEFAULT, Limits
 from .fetch import Fetcher
 from .jose import Jwt, checked_secret, unb64url
-from .urls import checked
+from .urls import configured
 
 Point = Tuple[int, int, int]
 """A point in Jacobian coordinates: x/z², y/z³; z is 0 for the point at infinity."""
@@ -372,14 +372,6 @@ class KeySet:
             return _readable(_members(answer.json("the key set")))
         except ValueError as error:
             raise DiscoveryFailed(str(error)) from None
-
-
-def configured(url: str, what: str) -> str:
-    """Return a URL that the program passes. Raises ValueError, naming ``what`` it is, if it must not be asked."""
-    try:
-        return checked(url, what)
-    except DiscoveryFailed as error:
-        raise ValueError(str(error)) from None
 
 
 def _verdict(found: _Set, jwt: Jwt, alg: str) -> Optional[bool]:

@@ -62,14 +62,17 @@ def checked(url: str, what: str, here: bool = True) -> str:
     return url
 
 
+def configured(url: str, what: str) -> str:
+    """Return a URL that the program passes. Raises ValueError, naming ``what`` it is, if it must not be asked."""
+    try:
+        return checked(url, what)
+    except DiscoveryFailed as error:
+        raise ValueError(str(error)) from None
+
+
 def origin(url: str) -> str:
     """Return scheme, host and port of a URL. Raises `DiscoveryFailed`."""
     return split(url, "URL").origin
-
-
-def is_loopback(url: str) -> bool:
-    """True if a URL leads to this machine. Raises `DiscoveryFailed` for a text that is no URL."""
-    return split(url, "URL").loopback
 
 
 def shown(url: str) -> str:

@@ -4,7 +4,7 @@ from typing import List
 import pytest
 
 from mcp_ref.auth.urls import (
-    canonical, checked, covers, is_loopback, origin, resource_metadata_urls, server_metadata_urls, shown)
+    canonical, checked, covers, origin, resource_metadata_urls, server_metadata_urls, shown, split)
 from mcp_ref.errors import DiscoveryFailed
 
 LOOPBACK = ["http://localhost/", "http://LOCALHOST:1/x", "http://127.0.0.1:8000", "http://127.255.0.9/",
@@ -30,14 +30,14 @@ NONE = ["", "example.com", "/path", "//example.com/", "file:///etc/passwd", "ftp
 @pytest.mark.parametrize("url", LOOPBACK + ELSEWHERE)
 def test_https_and_loopback_may_be_asked(url: str) -> None:
     assert checked(url, "thing") == url
-    assert is_loopback(url) is (url in LOOPBACK)
+    assert split(url, "URL").loopback is (url in LOOPBACK)
 
 
 @pytest.mark.parametrize("url", PLAIN)
 def test_http_elsewhere_may_not(url: str) -> None:
     with pytest.raises(DiscoveryFailed, match=r"^the thing \(http://[^/]+\) is not https$"):
         checked(url, "thing")
-    assert checked("https" + url[4:], "thing") and not is_loopback(url)
+    assert checked("https" + url[4:], "thing") and not split(url, "URL").loopback
 
 
 @pytest.mark.parametrize("url", NONE)

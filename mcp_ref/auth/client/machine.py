@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple, Uni
 from ...errors import DiscoveryFailed, TokenRefused
 from ...options import spelt
 from ..jose import split_jwt
-from ..urls import checked, origin, shown
+from ..urls import configured, origin, shown
 from .grant import Grant
 from .registration import bind
 from .single_flight import GrantContext
@@ -80,6 +80,9 @@ class MachineGrant(Grant):
     ``now``: see `Grant`. Raises ValueError without ``issuer``, and for one that is no such URL.
     """
 
+    _needs_proof = False
+    """True if the client must show a secret or a signature."""
+
     @spelt
     def __init__(
         self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
@@ -89,12 +92,18 @@ class MachineGrant(Grant):
         dpop: "Optional[Signer]" = None, private_networks: bool = False,
         tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
     ) -> None:
+        if self._needs_proof and client_secret is None and signer is None:
+            raise ValueError("client credentials are client_id and client_secret, or client_id and signer")
         if client_secret is not None and signer is not None:
             raise ValueError("a client shows who it is with client_secret or with signer, not with both")
         super().__init__(
             scopes=scopes, store=store, choose_server=choose_server or self._choose, signer=signer, dpop=dpop,
             private_networks=private_networks, tolerate=tolerate, now=now)
-        self.issuer = _owner(type(self).__name__, issuer)
+        if not issuer:
+            raise ValueError(
+                "%s needs issuer=, the authorization server that the credentials are for: without it they would go to "
+                "any that an MCP server names, and no person would notice" % type(self).__name__)
+        self.issuer = None if isinstance(issuer, AnyIssuer) else configured(issuer, "issuer")
         self._client_id, self._secret, self._method = client_id, client_secret, method
 
     @property
@@ -130,20 +139,6 @@ class MachineGrant(Grant):
         return home if home in issuers else issuers[0]
 
 
-def _owner(name: str, issuer: Union[str, AnyIssuer, None]) -> Optional[str]:
-    """Return the issuer of the credentials; None: the first authorization server that is named. Raises ValueError."""
-    if isinstance(issuer, AnyIssuer):
-        return None
-    if not issuer:
-        raise ValueError(
-            "%s needs issuer=, the authorization server that the credentials are for: without it they would go to any "
-            "that an MCP server names, and no person would notice" % name)
-    try:
-        return checked(issuer, "issuer")
-    except DiscoveryFailed as error:
-        raise ValueError(str(error)) from None
-
-
 def wanted(grant_type: str, discovered: "Discovered", scopes: Optional[List[str]]) -> Form:
     """Return the fields that all token requests for a resource have in common
     [2025-06-18..2025-11-25 basic/authorization §Resource Parameter Implementation]
@@ -160,21 +155,7 @@ class ClientCredentials(MachineGrant):
     Raises ValueError without.
     """
 
-    @spelt
-    def __init__(
-        self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
-        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
-        scopes: Optional[Sequence[str]] = None,
-        store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
-        dpop: "Optional[Signer]" = None, private_networks: bool = False,
-        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
-    ) -> None:
-        if client_secret is None and signer is None:
-            raise ValueError("client credentials are client_id and client_secret, or client_id and signer")
-        super().__init__(
-            client_id, client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
-            choose_server=choose_server, dpop=dpop,
-            private_networks=private_networks, tolerate=tolerate, now=now)
+    _needs_proof = True
 
     def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         """Ask the token endpoint for a token of the client itself; see `Grant.obtain`."""
@@ -234,7 +215,12 @@ class EnterpriseManaged(MachineGrant):
 
     def _exchanged(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> str:
         """Get the identity provider's assertion for the discovered authorization server [RFC 8693 §2.1]."""
-        provider = self._provider(context)
+        from ..discover import AuthorizationServer, metadata_of
+
+        if self._idp_token_endpoint is not None:
+            provider = AuthorizationServer(self._idp_issuer or self._idp_token_endpoint, self._idp_token_endpoint)
+        else:
+            provider = metadata_of(context.fetcher, self._idp_issuer or "")
         client_id, secret = self._idp_client
         info = ClientInfo(client_id, secret, method_for(provider, secret), provider.issuer)
         answer = TokenEndpoint(context.fetcher, provider, info, now=context.now).answer([
@@ -247,13 +233,6 @@ class EnterpriseManaged(MachineGrant):
             raise TokenRefused("the identity provider %s gives no assertion for %s (%s)"
                                % (shown(provider.issuer), shown(discovered.server.issuer), ID_JAG))
         return assertion
-
-    def _provider(self, context: GrantContext) -> "AuthorizationServer":
-        from ..discover import AuthorizationServer, metadata_of
-
-        if self._idp_token_endpoint is not None:
-            return AuthorizationServer(self._idp_issuer or self._idp_token_endpoint, self._idp_token_endpoint)
-        return metadata_of(context.fetcher, self._idp_issuer or "")
 
 
 class WorkloadIdentity(MachineGrant):
@@ -318,11 +297,10 @@ def meant_for(assertion: str, server: "AuthorizationServer") -> bool:
     if not named or not all(text.startswith(("https://", "http://")) for text in named):
         return True
     ours = {origin(server.issuer), origin(server.token_endpoint)}
-    return any(_origin(text) in ours for text in named)
-
-
-def _origin(text: str) -> Optional[str]:
-    try:
-        return origin(text)
-    except DiscoveryFailed:
-        return None
+    for text in named:
+        try:
+            if origin(text) in ours:
+                return True
+        except DiscoveryFailed:
+            pass  # not a URL that anyone may be asked at
+    return False

@@ -29,14 +29,13 @@ import selectors
 import socket
 import sys
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Tuple
 from urllib.parse import urlsplit
 
 from ...deadline import Deadline
 from ...errors import AuthError, DiscoveryFailed, TokenRefused, Unauthorized
 from ...options import closest, spelt
-from ..urls import checked
+from ..urls import configured
 from . import registration
 from .code_flow import CodeFlow, check_pkce, parameters, same
 from .grant import Grant
@@ -109,7 +108,8 @@ class OAuth(Grant):
         tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
     ) -> None:
         if choose_server is None and issuer is not None:
-            choose_server = partial(_prefer, issuer)
+            def choose_server(issuers: List[str]) -> str:
+                return issuer if issuer in issuers else issuers[0]
         super().__init__(scopes=scopes, store=store, choose_server=choose_server, signer=signer, dpop=dpop,
                          private_networks=private_networks, tolerate=tolerate, now=now)
         if client_secret is not None and client_id is None:
@@ -157,7 +157,8 @@ class OAuth(Grant):
             raise DiscoveryFailed("%s has no authorization_endpoint" % discovered.server.issuer)
         try:
             if self._authorize is not None:
-                return self._with_callback(self._authorize, discovered, scopes, context)
+                flow = self._flow(self.redirect_uri, discovered, scopes, context)
+                return self._exchanged(flow, context.ask_user(self._authorize, flow.url), discovered, context)
             return self._with_listener(discovered, scopes, context)
         except TokenRefused as error:
             self.refused(error.error, discovered, context)
@@ -165,13 +166,6 @@ class OAuth(Grant):
         except Unauthorized:
             self.refused("invalid_client", discovered, context)  # the person may have seen just that error
             raise
-
-    def _with_callback(
-        self, authorize: Callable[[str], str], discovered: "Discovered", scopes: Optional[List[str]],
-        context: GrantContext,
-    ) -> Token:
-        flow = self._flow(self.redirect_uri, discovered, scopes, context)
-        return self._exchanged(flow, context.ask_user(authorize, flow.url), discovered, context)
 
     def _with_listener(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         host, port, path = place_of(self.redirect_uri)
@@ -248,21 +242,13 @@ def _check_method(
         raise ValueError("method=%r needs a secret, which a client with a client_metadata_url does not have" % method)
 
 
-def _prefer(issuer: str, issuers: List[str]) -> str:
-    """Choose the authorization server, of several, that the user's credentials are for."""
-    return issuer if issuer in issuers else issuers[0]
-
-
 def _redirect_uri(uri: str) -> str:
     """Return the URI if a browser may be sent there: https, or this machine
     [2025-03-26 basic/authorization §Authorization Flow > Security Considerations]
     [2025-06-18..2025-11-25 basic/authorization §Communication Security]
     [2026-07-28 basic/authorization/security-considerations §Communication Security] MUST. Raises ValueError.
     """
-    try:
-        checked(uri, "redirect_uri")
-    except DiscoveryFailed as error:
-        raise ValueError(str(error)) from None
+    configured(uri, "redirect_uri")
     return uri if urlsplit(uri).path else uri + "/"
 
 

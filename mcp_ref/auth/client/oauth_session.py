@@ -27,11 +27,8 @@ server has issued for it [2025-06-18..2025-11-25 basic/authorization §Token Han
 [2026-07-28 basic/authorization/index §Token Handling] MUST NOT.
 
 The way from a refusal to a token: `OAuthSession.refused` reads it (`ParsedRefusal`) and starts or joins a
-`SingleFlight`; on its thread `TokenManager` discovers the authorization server, tries the refresh token, chooses scopes
-and calls `Grant.obtain`, which ends in `TokenEndpoint.request`.
-
-Only `TokenManager.load`, `TokenManager.renewable` and `TokenManager.has_usable_token` are called by the threads of
-requests. All else of a `TokenManager` runs in a `SingleFlight`, so never twice at a time.
+`SingleFlight`; on its thread the session discovers the authorization server, tries the refresh token, chooses scopes
+and calls `Grant.obtain`, which ends in `TokenEndpoint.request`. What runs in a flight never runs twice at a time.
 
 The scopes that are asked for [RFC 6749 §3.3]:
 
@@ -97,7 +94,7 @@ class ParsedRefusal:
         self.challenges = parse(refusal.challenges)
         self.error = find(self.challenges, "error")
         self.scopes = scopes_wanted(self.challenges)
-        self.used = _token_in(refusal.fields)
+        self.used = next((value.partition(" ")[2] for name, value in refusal.fields if name == "Authorization"), None)
         self.again = refusal.tries > 0
 
 
@@ -122,17 +119,35 @@ class OAuthSession(Authorizer):
             from ..dpop import Prover
 
             self._prover = Prover(grant.dpop, grant.now)
-        self._tokens = TokenManager(grant, self._url, self._fetcher, self._prover is not None)
         self._lock = threading.Lock()  # guards `_flight`: at most one is under way
         self._flight: Optional[SingleFlight] = None
+        self._key = " ".join(filter(None, (canonical(self._url), grant.account)))
+        self._first_reading = threading.Lock()  # guards `_loaded`: the first reading of the store
+        self._loaded = False
+        self._token: Optional[Token] = None
+        self._discovered: Optional[Discovered] = None
+        self._authorized = ""
+        """The access token that the grant obtained last, in this program."""
+        self._renewal = ""
+        """The access token that a refresh token was exchanged for last."""
 
     def fields(self, method: str, url: str, cancel_scope: CancelScope) -> Fields:
         """Return the header fields that carry the token; see `Authorizer.fields`."""
-        token = self._tokens.load()
+        if not self._loaded:
+            with self._first_reading:
+                if not self._loaded:
+                    self._token = self._stored()  # the one of an earlier run of the program
+                    self._loaded = True
+        token, grant = self._token, self._grant
         if token is None or origin(url) != self._origin:
             return ()
-        if token.renew_at is not None and self._grant.now() >= token.renew_at and self._tokens.renewable(token):
-            token = self._renew_early(token, cancel_scope)
+        if (token.renew_at is not None and grant.now() >= token.renew_at and self._discovered is not None
+                and (token.refresh_token is not None or not grant.interactive)):
+            # A flight that may ask a person is not waited for, because this token is still good.
+            flight = self._flight
+            if flight is None or flight.over or flight.purpose == _EARLY:
+                self._share(self._renew_early, _EARLY, cancel_scope)
+            token = self._token or token
         if token.token_type == "DPoP" and self._prover is not None:
             return tuple(self._prover.fields(method, url, token.access_token))
         return (("Authorization", "Bearer " + token.access_token),)
@@ -147,12 +162,12 @@ class OAuthSession(Authorizer):
             if parsed.error == "use_dpop_nonce" and new:
                 return True
         if refusal.status == 401:
-            work, purpose = self._tokens.reauthorize, ("401", *(parsed.scopes or ()))
+            work, purpose = self._reauthorize, ("401", *(parsed.scopes or ()))
         elif refusal.status == 403 and parsed.error == "insufficient_scope":
-            work, purpose = self._tokens.step_up, ("403", *(parsed.scopes or ()))
+            work, purpose = self._step_up, ("403", *(parsed.scopes or ()))
         else:
             return False
-        while not self._tokens.has_usable_token(parsed):
+        while not self._has_usable_token(parsed):
             # A flight of another request may have ended with a token that does not do for this one: then start another.
             # After our own flight there is a token, though perhaps the same: some servers make one good again.
             if self._share(lambda context: work(parsed, context), purpose, cancel_scope, refusal.revision):
@@ -167,16 +182,6 @@ class OAuthSession(Authorizer):
     def show_http(self, trace: "HttpTrace") -> None:
         """Tell a trace of requests for metadata, registrations and tokens."""
         self._fetcher.http_trace = trace
-
-    def _renew_early(self, token: Token, cancel_scope: CancelScope) -> Token:
-        """Return another token for one that is about to end, or the same one.
-
-        Does not wait for a flight that may ask a person, because this token is still good.
-        """
-        flight = self._flight
-        if flight is None or flight.over or flight.purpose == _EARLY:
-            self._share(self._tokens.renew_early, _EARLY, cancel_scope)
-        return self._tokens.token or token
 
     def _share(
         self, work: Callable[[GrantContext], None], purpose: Tuple[str, ...], cancel_scope: CancelScope,
@@ -209,52 +214,20 @@ class OAuthSession(Authorizer):
                     self._flight = None  # its error would keep the frames of its traceback alive
         return flight is mine
 
-
-class TokenManager:
-    """Keeps the token of one grant for the MCP server at ``url``. ``bound``: tokens are bound to a key, by DPoP."""
-
-    def __init__(self, grant: "Grant", url: str, fetcher: Fetcher, bound: bool) -> None:
-        self._grant, self._url, self._fetcher, self._bound = grant, url, fetcher, bound
-        self._key = " ".join(filter(None, (canonical(url), grant.account)))
-        self._lock = threading.Lock()  # guards the first reading of the store, nothing else
-        self._loaded = False
-        self.token: Optional[Token] = None
-        self._discovered: Optional[Discovered] = None
-        self._authorized = ""
-        """The access token that the grant obtained last, in this program."""
-        self._renewal = ""
-        """The access token that a refresh token was exchanged for last."""
-
-    # Called by the threads of requests
-
-    def load(self) -> Optional[Token]:
-        """Return the token; at first the one that an earlier run of the program has stored. Raises as the store does.
-        """
-        if not self._loaded:
-            with self._lock:
-                if not self._loaded:
-                    self.token = self._stored()
-                    self._loaded = True
-        return self.token
-
-    def renewable(self, token: Token) -> bool:
-        """True if another token can be had without a person and without a refusal first."""
-        return self._discovered is not None and (token.refresh_token is not None or not self._grant.interactive)
-
-    def has_usable_token(self, parsed: ParsedRefusal) -> bool:
+    def _has_usable_token(self, parsed: ParsedRefusal) -> bool:
         """True if there is a token other than the refused one and, after a 403, it covers the scopes of the challenge.
         """
-        token = self.token
+        token = self._token
         if token is None or token.access_token == parsed.used:
             return False
         return parsed.refusal.status != 403 or set(parsed.scopes or ()) <= set(token.known_scopes)
 
-    # Called in flight
+    # In flight
 
-    def renew_early(self, context: GrantContext) -> None:
+    def _renew_early(self, context: GrantContext) -> None:
         """Replace the token before it ends. If that fails, for whatever reason, the token serves until it is refused.
         """
-        token, discovered = self.token, self._discovered
+        token, discovered = self._token, self._discovered
         if token is None or discovered is None or token.renew_at is None or self._grant.now() < token.renew_at:
             return
         try:
@@ -267,16 +240,16 @@ class TokenManager:
         except Exception as error:
             get_logger(__name__).info("a token is not renewed before its end: %s", type(error).__name__)
             renewed = None
-        if renewed is None and self.token is not None:
-            self.token = replace(self.token, renew_at=None)
+        if renewed is None and self._token is not None:
+            self._token = replace(self._token, renew_at=None)
 
-    def reauthorize(self, parsed: ParsedRefusal, context: GrantContext) -> None:
+    def _reauthorize(self, parsed: ParsedRefusal, context: GrantContext) -> None:
         """Get a token after a 401: the token was refused, or there was none."""
         discovered = self._discover(parsed)
         # Step 1: another program that uses the store may have renewed the token meanwhile.
         other = self._stored()
         if other is not None and other.access_token != parsed.used and self._is_of(other, discovered):
-            self.token = other
+            self._token = other
             if self._alive(other):
                 return
         # Step 2: the refresh token, unless the token covers too little or has just come from there.
@@ -292,11 +265,11 @@ class TokenManager:
         # Step 3: the grant, which may ask a person.
         self._authorize(discovered, parsed.scopes, kept, context)
 
-    def step_up(self, parsed: ParsedRefusal, context: GrantContext) -> None:
+    def _step_up(self, parsed: ParsedRefusal, context: GrantContext) -> None:
         """Get a token with more scopes after a 403 ``insufficient_scope``
         [2025-11-25 basic/authorization §Step-Up Authorization Flow]
         [2026-07-28 basic/authorization/index §Step-Up Authorization Flow]."""
-        if self.has_usable_token(parsed):
+        if self._has_usable_token(parsed):
             return  # another flight has just ended
         discovered = self._discover(parsed)
         token = self._own(discovered)
@@ -313,12 +286,12 @@ class TokenManager:
         """Return the token in the store; None if there is none, or one of the other binding."""
         record = self._grant.store.get("token", self._key)
         token = None if record is None else Token.of_json(record)
-        if token is not None and (token.token_type == "DPoP") is not self._bound:
+        if token is not None and (token.token_type == "DPoP") is not (self._prover is not None):
             return None  # from before ``dpop=`` was passed, or was left out
         return token
 
     def _keep(self, token: Token) -> None:
-        self.token = token
+        self._token = token
         self._grant.store.set("token", self._key, token.to_json())
 
     def _renewed(self, token: Token, discovered: Discovered, context: GrantContext) -> Optional[Token]:
@@ -332,7 +305,7 @@ class TokenManager:
         with self._grant.store.exclusive(context.pause):
             other = self._stored()
             if other is not None and other.access_token != token.access_token and self._is_of(other, discovered):
-                token = self.token = other  # and with it its refresh token: ours may have been exchanged for that
+                token = self._token = other  # and with it its refresh token: ours may have been exchanged for that
                 if self._alive(token):
                     return token
             if token.refresh_token is None:
@@ -367,9 +340,9 @@ class TokenManager:
 
     def _own(self, discovered: Discovered) -> Optional[Token]:
         """Return the token if it is from this authorization server, for its resource; forget any other."""
-        token = self.token
+        token = self._token
         if token is not None and not self._is_of(token, discovered):
-            token = self.token = None
+            token = self._token = None
             self._grant.store.delete("token", self._key)
         return token
 
@@ -377,7 +350,7 @@ class TokenManager:
         self, discovered: Discovered, wanted: Optional[List[str]], kept: Sequence[str], context: GrantContext,
     ) -> None:
         """Have the grant obtain a token, and keep that."""
-        self._check_binding(discovered, context)
+        self._check_binding(discovered)
         grant = self._grant
         scopes = choose(discovered, wanted, grant.scopes, kept, grant.refreshing)
         token = grant.obtain(discovered, scopes, context)
@@ -386,16 +359,16 @@ class TokenManager:
         self._authorized = token.access_token
         self._keep(token)
 
-    def _check_binding(self, discovered: Discovered, context: GrantContext) -> None:
+    def _check_binding(self, discovered: Discovered) -> None:
         """Check that tokens are bound to a key if the server wants that, and that it takes the key's algorithm.
 
         Raises `Unauthorized`.
         """
         document = discovered.resource_document
-        if context.prover is None:
+        if self._prover is None:
             if document is not None and document.dpop_bound_access_tokens_required:
                 raise Unauthorized("%s takes only tokens that are bound to a key: pass dpop=" % shown(self._url))
-        elif not context.prover.accepted_by(discovered.server.dpop_signing_alg_values_supported):
+        elif not self._prover.accepted_by(discovered.server.dpop_signing_alg_values_supported):
             raise Unauthorized("%s does not take the algorithm of dpop=: it takes %s" % (
                 shown(discovered.server.issuer),
                 sayable(", ".join(discovered.server.dpop_signing_alg_values_supported or ()))))
@@ -417,11 +390,3 @@ def choose(
     if refreshing and OFFLINE in (discovered.server.scopes_supported or ()):
         wanted = union(wanted, [OFFLINE])
     return wanted or None
-
-
-def _token_in(fields: Fields) -> Optional[str]:
-    """Return the access token in these header fields; None if there is none."""
-    for name, value in fields:
-        if name == "Authorization":
-            return value.partition(" ")[2]
-    return None

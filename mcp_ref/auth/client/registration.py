@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 
 from ...errors import AuthError, DiscoveryFailed, RegistrationRefused
 from ...jsonrpc import json_type
-from ..urls import checked, is_loopback, shown, split
+from ..urls import configured, shown, split
 from .token_endpoint import ClientInfo, explained, method_for, sayable, union
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _ask(identity: Identity, server: "AuthorizationServer", context: "GrantConte
 def application_type(redirect_uri: str) -> str:
     """Return ``native`` for a program on the user's machine, else ``web``
     [2026-07-28 basic/authorization/client-registration §Application Type and Redirect URI Constraints] SHOULD."""
-    return "native" if redirect_uri.startswith("http:") and is_loopback(redirect_uri) else "web"
+    return "native" if redirect_uri.startswith("http:") and split(redirect_uri, "URL").loopback else "web"
 
 
 def metadata(identity: Identity, server: "AuthorizationServer", redirect_uri: str,
@@ -296,7 +296,7 @@ def check_client_metadata(url: str, document: Any) -> None:
         raise ValueError("client_id is not exactly the URL of the document")
     _check_kinds(document)
     for number, uri in enumerate(document["redirect_uris"]):
-        _checked(uri, "redirect_uris[%d]" % number)
+        configured(uri, "redirect_uris[%d]" % number)
     for name in _SECRET:
         if name in document:
             raise ValueError("a client metadata document is public: it cannot have a %s" % name)
@@ -313,15 +313,8 @@ def _check_kinds(document: Dict[str, Any]) -> None:
         if name in document and not isinstance(found, str):
             raise ValueError("%s: expected string, got %s" % (name, json_type(found)))
         if name in _URLS and found is not None:
-            _checked(found, name)
+            configured(found, name)
     for name in _LISTS:
         items: List[Any] = document.get(name, [])
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             raise ValueError("%s: expected an array of strings" % name)
-
-
-def _checked(url: str, what: str) -> None:
-    try:
-        checked(url, what)
-    except DiscoveryFailed as error:
-        raise ValueError(str(error)) from None

@@ -22,7 +22,8 @@ import secrets
 import stat
 import sys
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
 from ...errors import AuthError
@@ -141,7 +142,7 @@ class FileStore(TokenStore):
         return "FileStore(%r)" % self.path
 
     def _change(self, kind: str, key: str, record: Optional[JsonObject]) -> None:
-        with self._lock, self._locked(".lock", _sleep):
+        with self._lock, self._locked(".lock", time.sleep):
             records = self._read()
             of_kind = dict(records.get(kind, {}))
             if record is not None:
@@ -192,7 +193,8 @@ class FileStore(TokenStore):
                 os.fsync(file.fileno())
             os.replace(fresh, self.path)
         except OSError as error:
-            _remove(fresh)
+            with suppress(OSError):  # the first error is the one that is raised
+                os.remove(fresh)
             raise AuthError("the tokens cannot be written to %s: %s" % (self.path, error.strerror)) from None
 
     @contextmanager
@@ -218,17 +220,6 @@ class FileStore(TokenStore):
 def _open(path: str, flags: int) -> int:
     """Open a file; a pipe in its place is opened without waiting for its writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-def _sleep(seconds: float) -> None:
-    threading.Event().wait(seconds)
-
-
-def _remove(path: str) -> None:
-    try:
-        os.remove(path)
-    except OSError:
-        pass  # the first error is the one that is raised
 
 
 if sys.platform == "win32":

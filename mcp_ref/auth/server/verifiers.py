@@ -58,7 +58,8 @@ from ...options import spelt
 from ..discover import metadata_of
 from ..fetch import Fetcher, basic
 from ..jose import split_jwt
-from ..jws import ALGORITHMS, KeySet, configured, secret_key
+from ..jws import ALGORITHMS, KeySet, secret_key
+from ..urls import configured
 from .access import AccessToken, Verify
 
 Now = Callable[[], float]
@@ -86,11 +87,24 @@ class _Verifier:
         raise NotImplementedError
 
     def _access(self, claims: Dict[str, Any]) -> AccessToken:
-        """Return the contents that verified claims say, after the checks of times and audience. Raises `Unauthorized`.
-        """
-        access = access_of(claims)
-        check_times(claims, self._now(), self._leeway)
-        check_audience(access, self._audience)
+        """Return the contents that verified claims say, after the checks of times and audience. Raises `Unauthorized`,
+        also for a claim that is not of its type."""
+        access = AccessToken(
+            subject=_text(claims, "sub"),
+            client_id=_text(claims, "client_id") or _text(claims, "azp"),
+            issuer=_text(claims, "iss"),
+            audience=_texts(claims, "aud", lambda text: [text]) or [],
+            scopes=_scopes(claims),
+            expires_at=_time(claims, "exp"),
+            claims=claims,
+        )
+        now, since = self._now(), _time(claims, "nbf")
+        if access.expires_at is not None and now >= access.expires_at + self._leeway:
+            raise Unauthorized("the token has expired")
+        if since is not None and now < since - self._leeway:
+            raise Unauthorized("the token is not valid yet")
+        if self._audience is not None and self._audience not in access.audience:
+            raise Unauthorized("the token is not meant for this server")
         return access
 
 
@@ -256,34 +270,6 @@ _LATEST = 1e14
 """Seconds since 1970; a later time is none, and might be an integer that no arithmetic with fractions takes."""
 
 
-def access_of(claims: Dict[str, Any]) -> AccessToken:
-    """Return what claims say, in the words of `AccessToken`. Raises `Unauthorized` if one is not of its type."""
-    return AccessToken(
-        subject=_text(claims, "sub"),
-        client_id=_text(claims, "client_id") or _text(claims, "azp"),
-        issuer=_text(claims, "iss"),
-        audience=_texts(claims, "aud", lambda text: [text]) or [],
-        scopes=_scopes(claims),
-        expires_at=_time(claims, "exp"),
-        claims=claims,
-    )
-
-
-def check_times(claims: Mapping[str, Any], now: float, leeway: float) -> None:
-    """Check that a token is valid now, as far as it says when it is. Raises `Unauthorized`."""
-    until, since = _time(claims, "exp"), _time(claims, "nbf")
-    if until is not None and now >= until + leeway:
-        raise Unauthorized("the token has expired")
-    if since is not None and now < since - leeway:
-        raise Unauthorized("the token is not valid yet")
-
-
-def check_audience(access: AccessToken, audience: Optional[str]) -> None:
-    """Check that a token is meant for this audience, if there is one. Raises `Unauthorized`."""
-    if audience is not None and audience not in access.audience:
-        raise Unauthorized("the token is not meant for this server")
-
-
 def _text(claims: Mapping[str, Any], name: str) -> Optional[str]:
     found = claims.get(name)
     if found is not None and not isinstance(found, str):
@@ -348,22 +334,22 @@ class CachedVerifier:
     def __call__(self, token: str) -> Optional[AccessToken]:
         """Return the contents of a token, None or `Unauthorized`, as the other verifier did."""
         digest = sha256(token.encode("utf-8", "surrogatepass")).digest()
-        known = self._remembered(digest)
-        if known is None:
-            known = self._asked(token)
-            self._remember(digest, known)
-        if known.reason:
-            raise Unauthorized(known.reason)
-        return known.access
-
-    def _remembered(self, digest: bytes) -> Optional[_CachedVerdict]:
         with self._lock:
             table = self._good if digest in self._good else self._bad
             known = table.get(digest)
-            if known is None or not self._expired(known):
-                return known
-            del table[digest]
-            return None
+            if known is not None and self._expired(known):
+                del table[digest]
+                known = None
+        if known is None:
+            known = self._asked(token)
+            table = self._bad if known.access is None else self._good
+            with self._lock:
+                table[digest] = known
+                if len(table) > self._capacity:
+                    del table[next(iter(table))]
+        if known.reason:
+            raise Unauthorized(known.reason)
+        return known.access
 
     def _expired(self, known: _CachedVerdict) -> bool:
         until = known.access.expires_at if known.access is not None else None
@@ -377,10 +363,3 @@ class CachedVerifier:
             reason = str(error) or "the token is not good"
         seconds = self._seconds if access is not None else min(FAILURE_SECONDS, self._seconds)
         return _CachedVerdict(access, reason, deadline.clock() + seconds)
-
-    def _remember(self, digest: bytes, known: _CachedVerdict) -> None:
-        table = self._bad if known.access is None else self._good
-        with self._lock:
-            table[digest] = known
-            if len(table) > self._capacity:
-                del table[next(iter(table))]
