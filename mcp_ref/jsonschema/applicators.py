@@ -7,12 +7,10 @@ for the unevaluated keywords, are in `unevaluated` under the same names.
 
 from typing import Any, Callable, Dict, List, Optional
 
-from .bounds import LONG, Check, KeywordFault, Run, accept
+from .bounds import LONG, Check, Found, KeywordFault, Run, accept
 from .compiler import Here, all_of, refuse
 from .errors import Violation, brief, brief_list, count, cut
 from .shapes import ARRAY
-
-Found = Optional[List[Violation]]
 
 MOST_EXPLAINED = 5  # alternatives of anyOf and oneOf whose failure a message explains
 LONGEST_REASON = 120

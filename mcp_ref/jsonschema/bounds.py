@@ -47,7 +47,9 @@ class Bounds:
 
 DEFAULT_BOUNDS = Bounds()
 
-Check = Callable[[Any, "Run"], Optional[List[Violation]]]
+Found = Optional[List[Violation]]
+"""The violations that a check found; None for none."""
+Check = Callable[[Any, "Run"], Found]
 """A compiled subschema or keyword: None when the instance passes, else its violations, paths seen from the instance."""
 
 
@@ -131,7 +133,7 @@ class Run:
             return UNSAID
         return [Violation((), fault.schema_path, fault.keyword, fault.message(instance))]
 
-    def add(self, found: Optional[List[Violation]], new: List[Violation], step: Step) -> List[Violation]:
+    def add(self, found: Found, new: List[Violation], step: Step) -> List[Violation]:
         """Return the violations found before with those of the member ``step``."""
         if self.quiet:
             return UNSAID
@@ -143,6 +145,6 @@ class Run:
         return self.quiet > 0 or len(found) >= self.bounds.violations
 
 
-def accept(instance: Any, run: Run) -> Optional[List[Violation]]:
+def accept(instance: Any, run: Run) -> Found:
     """Accept everything: the check of a schema that allows every instance."""
     return None

@@ -18,8 +18,8 @@ Three decisions make the result small and quick:
 
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from .bounds import Bounds, Check, KeywordFault, Run, accept
-from .errors import BoundsExceeded, InvalidSchema, Path, Step, UnsupportedPattern, Violation
+from .bounds import Bounds, Check, Found, KeywordFault, Run, accept
+from .errors import BoundsExceeded, InvalidSchema, Path, Step, UnsupportedPattern
 from .refs import SchemaPlace, Registry, SchemaResource
 from .shapes import LAST, Keyword
 
@@ -310,7 +310,7 @@ def _search(pattern: str, location: Path) -> Search:
 def refuse(fault: KeywordFault) -> Check:
     """Return a check that nothing passes."""
 
-    def check(instance: Any, run: Run) -> Optional[List[Violation]]:
+    def check(instance: Any, run: Run) -> Found:
         return run.fail(fault, instance)
 
     return check
@@ -322,8 +322,8 @@ def all_of(checks: List[Check]) -> Check:
         return checks[0]
     members = tuple(checks)
 
-    def check(instance: Any, run: Run) -> Optional[List[Violation]]:
-        found: Optional[List[Violation]] = None
+    def check(instance: Any, run: Run) -> Found:
+        found: Found = None
         for member in members:
             new = member(instance, run)
             if new is not None:
@@ -345,7 +345,7 @@ def in_stages(checks: List[Check]) -> Optional[Check]:
         return first
     then = rest
 
-    def check(instance: Any, run: Run) -> Optional[List[Violation]]:
+    def check(instance: Any, run: Run) -> Found:
         found = first(instance, run)
         return then(instance, run) if found is None else found
 

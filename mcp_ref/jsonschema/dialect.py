@@ -28,7 +28,7 @@ The last three but one, and what stands beside `$ref`, are in the tables below a
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional
 
 from . import applicators, keywords, unevaluated
-from .bounds import Check, Run
+from .bounds import Check, Found, Run
 from .compiler import Here
 from .errors import InvalidSchema, UnsupportedDialect, Violation
 from .refs import DRAFT_07, DRAFT_2020_12
@@ -61,7 +61,7 @@ def _dependencies(value: Any, here: Here) -> Optional[Check]:
     both = (keywords.dependent_required(names, here), applicators.dependent_schemas(schemas, here))
     checks = [check for check in both if check is not None]
 
-    def check(instance: Any, run: Run) -> Optional[List[Violation]]:
+    def check(instance: Any, run: Run) -> Found:
         found: List[Violation] = []
         for one in checks:
             found = found + (one(instance, run) or [])

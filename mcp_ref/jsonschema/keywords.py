@@ -4,17 +4,16 @@ One function per keyword, in the order of the standard. Each takes the keyword's
 checked, and a `Here`, and returns a check (see `compiler`).
 """
 
-from typing import Any, Callable, Dict, Hashable, List, Optional
+from typing import Any, Callable, Dict, Hashable, Optional
 
-from .bounds import LONG, Check, KeywordFault, Run
+from .bounds import LONG, Check, Found, KeywordFault, Run
 from .compiler import Here
-from .errors import Violation, brief, brief_list, count, printable, type_name
+from .errors import brief, brief_list, count, printable, type_name
 from .shapes import ARRAY, equal, freeze, is_number
 
 LONGEST_PATTERN = 500
 """Characters of a pattern in a message; the reader who mends the value needs all of it, within reason."""
 
-Found = Optional[List[Violation]]
 Is = Callable[[Any], bool]
 
 

@@ -9,16 +9,14 @@ runs at once; an `anyOf` branch may have failed, and a failed schema leaves no a
 Adjacent keywords and in-place applicators count, at any depth; cousins do not.
 """
 
-from typing import Any, List, Optional, Set
+from typing import Any, Optional, Set
 
 from .applicators import unexpected
-from .bounds import Check, Run, accept
+from .bounds import Check, Found, Run, accept
 from .compiler import Collect, Here, refuse
-from .errors import Violation
 from .shapes import ARRAY, LAST
 
 Seen = Set[Any]
-Found = Optional[List[Violation]]
 
 
 # The keywords

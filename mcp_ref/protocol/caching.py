@@ -12,8 +12,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Tuple
 
 from ..jsontext import JsonError, dumps
 from ..methods import DISCOVER, LIST_PROMPTS, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, LIST_TOOLS, READ_RESOURCE
-from . import tracecontext
-from .envelope import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, VERSION
+from .envelope import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, TRACE_KEYS, VERSION
 
 CACHEABLE = (
     DISCOVER, LIST_TOOLS, LIST_PROMPTS, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, READ_RESOURCE,
@@ -28,7 +27,7 @@ MAX_TTL_MS = 2 ** 53 - 1
 
 DEPENDING = frozenset(("inputResponses", "requestState"))
 """Params that belong to the rounds of a request: its result depends on them beyond what was asked for."""
-_OWN = frozenset((VERSION, CLIENT_INFO, CAPABILITIES, LOG_LEVEL, "progressToken", *tracecontext.KEYS))
+_OWN = frozenset((VERSION, CLIENT_INFO, CAPABILITIES, LOG_LEVEL, "progressToken", *TRACE_KEYS))
 
 
 Key = Tuple[Tuple[str, str], ...]

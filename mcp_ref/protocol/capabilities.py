@@ -31,7 +31,7 @@ from ..errors import METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, CapabilityMiss
 from ..methods import RECEIVER, SENDER, Method
 from ..revisions import Revision
 
-CITATION = {
+_PAGES = {
     "2024-11-05": "2024-11-05 basic/lifecycle §Capability Negotiation",
     "2025-03-26": "2025-03-26 basic/lifecycle §Capability Negotiation",
     "2025-06-18": "2025-06-18 basic/lifecycle §Capability Negotiation",
@@ -67,7 +67,7 @@ def check(method: Method, sender: Mapping[str, Any], receiver: Mapping[str, Any]
             "%s needs the capability %s, which %s did not declare%s" % (
                 method.name, method.capability, whose, _ALL_THE_SAME if method.capability in TRIED else ""),
             method.capability,
-            CITATION.get(revision, ""),
+            _PAGES.get(revision, ""),
         )
 
 

@@ -38,7 +38,8 @@ from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Na
 
 from ..errors import LocalProtocolError
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28, REVISIONS, Revision
-from . import tracecontext
+from .envelope import TRACE_KEYS
+from .tracecontext import trace_fault
 
 CITATION = "2025-06-18.. basic/index §`_meta`"
 SHOWN = 5
@@ -214,8 +215,8 @@ def _own_fault(meta: Optional[Mapping[Any, Any]], revision: Revision, known: Col
         wrong = fault(key)
         if wrong:
             return "_meta key %s: %s" % (_shown(key), wrong)
-        if key in tracecontext.KEYS and revision.trace_context:
-            wrong = tracecontext.fault(key, meta[key])
+        if key in TRACE_KEYS and revision.trace_context:
+            wrong = trace_fault(key, meta[key])
             if wrong:
                 return "_meta key %s: %s" % (key, wrong)
         if reserved(key, revision) and not defined(key, revision) and key not in known:

@@ -31,6 +31,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from ..errors import LocalProtocolError
 from ..jsonrpc import shown
+from .uris import BROKEN_PERCENT
 
 CITATION = ".. client/roots §Root"
 SCHEME = "file://"
@@ -40,7 +41,6 @@ _DRIVE_PATH = re.compile(r"[A-Za-z]:[\\/]")
 _LIKE_A_DRIVE = re.compile(r"[A-Za-z][:|]")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\\/]")
 _NOT_IN_A_URI = re.compile(r"[^A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]")
-_BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UPPER_TO_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
@@ -181,7 +181,7 @@ def _place_of_uri(uri: str) -> AbsolutePath:
         _refuse(uri, "it must name no host and a path from the top, as in file:///disk/user")
     if "?" in rest or "#" in rest:
         _refuse(uri, "a query or fragment is not allowed; encode ? as %3F and # as %23")
-    if _BROKEN_PERCENT.search(rest):
+    if BROKEN_PERCENT.search(rest):
         _refuse(uri, "a percent sign must be followed by two hexadecimal digits; encode it as %25")
     raw = rest.split("/")
     if raw[-1] == "":

@@ -25,11 +25,9 @@ import re
 from typing import Any, Dict, Mapping
 
 from ..urls import TOKEN
+from .envelope import TRACE_KEYS
 
-TRACEPARENT = "traceparent"
-TRACESTATE = "tracestate"
-BAGGAGE = "baggage"
-KEYS = (TRACEPARENT, TRACESTATE, BAGGAGE)
+KEYS = TRACEPARENT, TRACESTATE, BAGGAGE = TRACE_KEYS
 
 _MAX_STATES = 32
 _MAX_BAGGAGE = 180
@@ -48,13 +46,13 @@ _PROPERTY = "(?:%s|%s)" % (_PAIR, TOKEN)
 
 def trace_context(meta: Mapping[str, Any]) -> Dict[str, str]:
     """Return the well-formed members of the trace context in a `_meta`, by name; {} if there are none."""
-    found = {key: meta[key] for key in KEYS if key in meta and not fault(key, meta[key])}
+    found = {key: meta[key] for key in KEYS if key in meta and not trace_fault(key, meta[key])}
     if TRACEPARENT not in found:
         found.pop(TRACESTATE, None)
     return found
 
 
-def fault(key: str, value: Any) -> str:
+def trace_fault(key: str, value: Any) -> str:
     """Return what is wrong with the value of one of KEYS; "" for a good value."""
     if not isinstance(value, str):
         return "it is a text, not %.40r" % (value,)

@@ -22,7 +22,7 @@ import re
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 _STRANGE = re.compile(r"[^A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]")
-_BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*")
 _PORT = re.compile(r"[0-9]*")
 _FUTURE_ADDRESS = re.compile(r"[Vv][0-9A-Fa-f]+\.[A-Za-z0-9\-._~!$&'()*+,;=:]+")
@@ -37,7 +37,7 @@ def fault(uri: str, max_length: int) -> Optional[str]:
     strange = _STRANGE.search(uri)
     if strange is not None:
         return "character %s at %d must be percent-encoded" % (ascii(strange.group()), strange.start())
-    broken = _BROKEN_PERCENT.search(uri)
+    broken = BROKEN_PERCENT.search(uri)
     if broken is not None:
         return "the percent sign at %d needs two hexadecimal digits behind it" % broken.start()
     scheme, colon, rest = uri.partition(":")

@@ -249,7 +249,7 @@ def check_trace(case: Dict[str, Any]) -> None:
     if tracecontext.trace_context(found) != found or any(case[key] is not kept for key, kept in found.items()):
         raise Broken("kept: %r" % (found,))
     for key in tracecontext.KEYS:
-        wrong = tracecontext.fault(key, case[key]) if key in case else ""
+        wrong = tracecontext.trace_fault(key, case[key]) if key in case else ""
         one_line(wrong, LINE)
         if not wrong and key in case and ("\n" in case[key] or "\r" in case[key] or "\x00" in case[key]):
             raise Broken("form: %s %r" % (key, case[key]))

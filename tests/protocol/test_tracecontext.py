@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from mcp_ref.protocol.tracecontext import KEYS, fault, trace_context
+from mcp_ref.protocol.tracecontext import KEYS, trace_context, trace_fault
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 GOOD = "00-%s-%s-01" % (TRACE, PARENT)
@@ -16,7 +16,7 @@ GOOD = "00-%s-%s-01" % (TRACE, PARENT)
 ])
 def test_a_traceparent_that_is_one(value):
     """W3C Trace Context §3.2."""
-    assert fault("traceparent", value) == "" and trace_context({"traceparent": value}) == {"traceparent": value}
+    assert trace_fault("traceparent", value) == "" and trace_context({"traceparent": value}) == {"traceparent": value}
 
 
 @pytest.mark.spec("meta.trace-context")
@@ -29,7 +29,7 @@ def test_a_traceparent_that_is_one(value):
 ])
 def test_a_traceparent_that_is_none(value):
     """W3C Trace Context §3.2; with it the tracestate is dropped, and nothing else."""
-    assert fault("traceparent", value)
+    assert trace_fault("traceparent", value)
     meta = {"traceparent": value, "tracestate": "a=1", "baggage": "a=1", "more": 1}
     assert trace_context(meta) == {"baggage": "a=1"}
 
@@ -42,7 +42,7 @@ def test_a_traceparent_that_is_none(value):
 ])
 def test_a_tracestate_that_is_one(value):
     """W3C Trace Context §3.3."""
-    assert fault("tracestate", value) == ""
+    assert trace_fault("tracestate", value) == ""
     assert trace_context({"traceparent": GOOD, "tracestate": value})["tracestate"] == value
     assert trace_context({"tracestate": value}) == {}, "it means nothing without the other"
 
@@ -56,7 +56,7 @@ def test_a_tracestate_that_is_one(value):
 ])
 def test_a_tracestate_that_is_none(value):
     """W3C Trace Context §3.3; the traceparent stays."""
-    assert fault("tracestate", value)
+    assert trace_fault("tracestate", value)
     assert trace_context({"traceparent": GOOD, "tracestate": value}) == {"traceparent": GOOD}
 
 
@@ -67,7 +67,7 @@ def test_a_tracestate_that_is_none(value):
 ])
 def test_a_baggage_that_is_one(value):
     """W3C Baggage §3.3."""
-    assert fault("baggage", value) == "" and trace_context({"baggage": value}) == {"baggage": value}
+    assert trace_fault("baggage", value) == "" and trace_context({"baggage": value}) == {"baggage": value}
 
 
 @pytest.mark.spec("meta.trace-context")
@@ -77,7 +77,7 @@ def test_a_baggage_that_is_one(value):
 ])
 def test_a_baggage_that_is_none(value):
     """W3C Baggage §3.3."""
-    assert fault("baggage", value) and trace_context({"baggage": value, "traceparent": GOOD}) == {"traceparent": GOOD}
+    assert trace_fault("baggage", value) and trace_context({"baggage": value, "traceparent": GOOD}) == {"traceparent": GOOD}
 
 
 def test_nothing_is_made_of_nothing():
@@ -91,5 +91,5 @@ def test_nothing_is_made_of_nothing():
 def test_hostile_texts_take_no_time(key, text):
     start = time.perf_counter()
     for tail in ("", "!", "\n", "=", ","):
-        fault(key, text + tail)
+        trace_fault(key, text + tail)
     assert time.perf_counter() - start < 1.0

@@ -22,8 +22,6 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 from .chars import CharSet, PatternLimits, PatternRefused
 from .syntax import Assertion, Chars, Either, Join, Look, Op, Repeat
 
-__all__ = ["END", "Fragment", "OTHER", "START", "WORD", "build", "context", "everywhere"]
-
 Labels = Dict[int, int]                 # set of contexts -> set of positions
 Edge = Tuple[int, int, int]             # from positions, to positions, set of contexts
 

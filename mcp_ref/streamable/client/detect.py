@@ -27,7 +27,7 @@ from ...options import spelt
 from ...protocol.negotiation import modern
 from ...revisions import Revision
 from ...transports.base import Failed, Received, Transport
-from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
+from ...transports.exchanges import Outgoing, Unanswered
 from ...transports.forwarding import Forwarding
 from .auth_provider import Authorizer, Authorizing
 from .base import HttpChannel
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _AUTHORIZATION = (401, 403)
 
 
-class HttpAuto(Forwarding, ExchangeTransport):
+class HttpAuto(Forwarding):
     """A client's connection to the server at a URL; arguments and exceptions as `HttpChannel`."""
 
     inner: HttpChannel
@@ -122,7 +122,9 @@ class HttpAuto(Forwarding, ExchangeTransport):
         self._first.close()
         return True
 
-    write = ExchangeTransport.write
+    def write(self, messages: Sequence[bytes]) -> None:
+        """Send messages of which only the bytes are known."""
+        self.send([Outgoing.read(message) for message in messages])
 
     def send(self, messages: Sequence[Outgoing]) -> None:
         """Send messages by the transport in use; until it is clear, remember which."""
