@@ -42,15 +42,11 @@ class Deadline:
         else:
             self.at = now + seconds
 
-    def _capped(self, at: Optional[float]) -> Optional[float]:
-        if at is None:
-            return self.ceiling
-        return at if self.ceiling is None or at < self.ceiling else self.ceiling
-
     def extend(self, seconds: Optional[float]) -> None:
         """Start again with ``seconds`` from now, but never past the ceiling."""
         if self._stopped is None:
-            self.at = self._capped(None if seconds is None else clock() + seconds)
+            at = None if seconds is None else clock() + seconds
+            self.at = self.ceiling if at is None or self.ceiling is not None and not at < self.ceiling else at
         else:
             most = self._stopped[1]
             self._stopped = (most if seconds is None or (most is not None and most < seconds) else seconds, most)

@@ -194,10 +194,6 @@ def check_contents(path: str, contents: Any) -> None:
         check_meta(path + "._meta", contents.meta)
 
 
-def _check_text(path: str, block: TextContent) -> None:
-    _check_class(path + ".text", block.text, str)
-
-
 def _check_binary(path: str, block: Any) -> None:
     check_base64(path + ".data", block.data)
     check_mime_type(path + ".mimeType", block.mime_type)
@@ -213,7 +209,7 @@ def _check_link(path: str, block: ResourceLink) -> None:
 
 
 _BLOCKS: Dict[Type[Model], Callable[[str, Any], None]] = {
-    TextContent: _check_text,
+    TextContent: lambda path, block: _check_class(path + ".text", block.text, str),
     ImageContent: _check_binary,
     AudioContent: _check_binary,
     ResourceLink: _check_link,

@@ -31,7 +31,7 @@ from ..jsonrpc import shown
 from ..jsonschema import SchemaError, Violation, compile
 from ..jsonschema.errors import show_path
 from ..messages.elicitation import (
-    LegacyTitledEnumSchema, PrimitiveSchemaDefinition, RequestedSchema, StringSchema, TitledMultiSelectEnumSchema,
+    LegacyTitledEnumSchema, RequestedSchema, StringSchema, TitledMultiSelectEnumSchema,
     TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 )
 from ..revisions import Revision
@@ -97,7 +97,8 @@ class CheckedForm:
             found = self._validator.validate(content)
         except SchemaError as error:
             return [str(error)]
-        return ["%s: %s" % (_field(one), _rule(self.schema, one)) for one in found[:MAX_PROBLEMS]]
+        return ["%s: %s" % (show_path(one.path, "").lstrip(".") or "the answer", _rule(self.schema, one))
+                for one in found[:MAX_PROBLEMS]]
 
     def unasked(self, content: Dict[str, Any]) -> List[str]:
         """Return the names in an answer that are no fields of the form."""
@@ -118,7 +119,11 @@ def read_form(schema: Any, revision: Revision, sending: bool = False, path: str 
 
     ``sending`` refuses more: keywords that the subset does not have, and fields that no user could answer.
     """
-    message = _decoded(schema, revision, path)
+    try:
+        message: RequestedSchema = decode(RequestedSchema, schema, revision, path)
+    except DecodeError as error:
+        unknown = error.got == "none of them"
+        raise FormError("%s: %s" % (error.path, KINDS) if unknown else "%s; %s" % (error, KINDS)) from None
     if sending:
         schema = {name: schema[name] for name in schema if name != "additionalProperties" or schema[name] is not False}
         message.extra = {name: schema[name] for name in message.extra if name in schema}
@@ -133,15 +138,6 @@ def read_form(schema: Any, revision: Revision, sending: bool = False, path: str 
         if sending:
             _check_sense(place, field, schema["properties"][name])
     return CheckedForm(schema, message, path)
-
-
-def _decoded(schema: Any, revision: Revision, path: str) -> RequestedSchema:
-    try:
-        message: RequestedSchema = decode(RequestedSchema, schema, revision, path)
-    except DecodeError as error:
-        unknown = error.got == "none of them"
-        raise FormError("%s: %s" % (error.path, KINDS) if unknown else "%s; %s" % (error, KINDS)) from None
-    return message
 
 
 def _parts(part: Model, path: str) -> Iterator[Tuple[str, Model]]:
@@ -186,7 +182,8 @@ def _check_kind(place: str, field: Any, revision: Revision) -> None:
 
 def _check_sense(place: str, field: Any, schema: Dict[str, Any]) -> None:
     """Raise `FormError` for a field that a user could not answer, or would find odd."""
-    choices = _choices(field)
+    options = _OPTIONS.get(type(field))
+    choices = None if options is None else options(field)
     if choices is not None and (not choices or len(set(choices)) < len(choices)):
         raise FormError("%s: a choice needs at least one value, and each only once" % place)
     for least, most in (("min_length", "max_length"), ("minimum", "maximum"), ("min_items", "max_items")):
@@ -211,11 +208,6 @@ _OPTIONS: Dict[Any, Callable[[Any], List[str]]] = {
 """Kind of choice -> its values."""
 
 
-def _choices(field: PrimitiveSchemaDefinition) -> Optional[List[str]]:
-    values = _OPTIONS.get(type(field))
-    return None if values is None else values(field)
-
-
 def _has_default(cls: Any, revision: Revision) -> bool:
     """Return True if the revision has a default for such fields [2025-06-18 client/elicitation §Supported Schema Types]
     [2025-11-25.. client/elicitation §Requested Schema]."""
@@ -229,11 +221,6 @@ def _fits(default: Any, schema: Dict[str, Any]) -> bool:
         return compile(schema, assert_formats=True).is_valid(default)
     except SchemaError:
         return False
-
-
-def _field(violation: Violation) -> str:
-    """Return the field that does not fit, as the form names it."""
-    return show_path(violation.path, "").lstrip(".") or "the answer"
 
 
 def _rule(schema: Any, violation: Violation) -> str:

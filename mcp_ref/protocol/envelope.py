@@ -99,7 +99,11 @@ def read(params: Optional[Mapping[str, Any]], ours: Sequence[Revision]) -> Envel
         _check(_readers(revision)[1], info, CLIENT_INFO)
     level = meta.get(LOG_LEVEL)
     if level is not None or LOG_LEVEL in meta:
-        _check_level(level)
+        # [2026-07-28 server/utilities/logging §Error Handling] SHOULD
+        from ..messages.logs import LEVELS
+
+        if level not in LEVELS:
+            _refuse("_meta[%s]: expected one of %s, got %s" % (LOG_LEVEL, ", ".join(LEVELS), shown(str(level))))
     return Envelope(revision, capabilities, info if info is not None else {}, level)
 
 
@@ -142,15 +146,6 @@ def _is_plain(info: Any) -> bool:
     """Return True if an identity is a name and a version and nothing more, as most are: it needs no reader."""
     return (type(info) is dict and len(info) == 2 and type(info.get("name")) is str
             and type(info.get("version")) is str)
-
-
-def _check_level(level: Any) -> None:
-    """Raise `RpcError` -32602 for a value that is no log level
-    [2026-07-28 server/utilities/logging §Error Handling] SHOULD."""
-    from ..messages.logs import LEVELS
-
-    if level not in LEVELS:
-        _refuse("_meta[%s]: expected one of %s, got %s" % (LOG_LEVEL, ", ".join(LEVELS), shown(str(level))))
 
 
 def checked(meta: Dict[str, Any]) -> Dict[str, Any]:

@@ -138,21 +138,14 @@ def _supported(data: Any) -> bool:
     return isinstance(named, list) and all(isinstance(name, str) for name in named)
 
 
-def _required(data: Any) -> bool:
-    return isinstance(data, dict) and isinstance(data.get("requiredCapabilities"), dict)
-
-
-def _anything(data: Any) -> bool:
-    return True
-
-
 RECOGNIZED: Dict[int, Sign] = {
     # [2026-07-28 basic/versioning §Protocol Version Negotiation] MUST: with the versions that it does support
     UNSUPPORTED_PROTOCOL_VERSION: Sign(None, _supported),
-    MISSING_CLIENT_CAPABILITY: Sign(None, _required),
-    HEADER_MISMATCH: Sign(None, _anything),
+    MISSING_CLIENT_CAPABILITY: Sign(
+        None, lambda data: isinstance(data, dict) and isinstance(data.get("requiredCapabilities"), dict)),
+    HEADER_MISMATCH: Sign(None, lambda data: True),
     # [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST: 404, told apart by the body
-    METHOD_NOT_FOUND: Sign(404, _anything),
+    METHOD_NOT_FOUND: Sign(404, lambda data: True),
 }
 """Code -> the conditions under which it is one of the modern errors."""
 

@@ -34,8 +34,7 @@ from ..errors import CapabilityMissing, LocalProtocolError
 from ..jsonrpc import shown
 from ..messages.content import AudioContent, ImageContent, TextContent
 from ..messages.sampling import (
-    CreateMessageRequestParams, CreateMessageResult, ModelPreferences, SamplingMessage, ToolResultContent,
-    ToolUseContent,
+    CreateMessageRequestParams, CreateMessageResult, SamplingMessage, ToolResultContent, ToolUseContent,
 )
 from ..revisions import Revision
 from .capabilities import has
@@ -126,17 +125,14 @@ def _capability_faults(
     elif not revision.sampling_tools:
         if offered:
             yield SamplingFault(offered, "revision %s has no tools in sampling; leave them out" % revision, CREATING)
-    elif (offered or _tells_of_tools(params.messages)) and not has(capabilities, "sampling.tools"):
+    elif (offered or any(_some(each.content, (ToolUseContent, ToolResultContent)) for each in params.messages)) and (
+            not has(capabilities, "sampling.tools")):
         text = "the client did not declare the capability sampling.tools; ask without tools"
         yield SamplingFault(offered or "messages", text, TOOLS, "sampling.tools")
     if params.include_context not in NO_CONTEXT and revision.sampling_context_capability:
         if not has(capabilities, "sampling.context"):
             text = "%r needs the capability sampling.context, which the client did not declare; leave it out"
             yield SamplingFault("includeContext", text % params.include_context, CAPABILITIES, "sampling.context")
-
-
-def _tells_of_tools(messages: Sequence[SamplingMessage]) -> bool:
-    return any(_some(message.content, (ToolUseContent, ToolResultContent)) for message in messages)
 
 
 def _parameter_faults(params: CreateMessageRequestParams) -> Iterator[SamplingFault]:
@@ -151,17 +147,12 @@ def _parameter_faults(params: CreateMessageRequestParams) -> Iterator[SamplingFa
     if params.stop_sequences is not None and not _are_words(params.stop_sequences):
         text = "expected a list of strings, got %s" % _cut(params.stop_sequences)
         yield SamplingFault("stopSequences", text, CREATING)
-    if params.model_preferences is not None:
-        yield from _preference_faults(params.model_preferences)
-
-
-def _preference_faults(preferences: ModelPreferences) -> Iterator[SamplingFault]:
-    """Yield each priority out of range [.. client/sampling §Capability Priorities]."""
-    for name, wire in zip(PRIORITIES, ("costPriority", "speedPriority", "intelligencePriority")):
-        value = getattr(preferences, name)
-        if value is not None and not _between(value, 0, 1):
-            text = "expected a number from 0 to 1, got %s" % _cut(value)
-            yield SamplingFault("modelPreferences." + wire, text, PREFERENCES)
+    if params.model_preferences is not None:  # each priority out of range [.. client/sampling §Capability Priorities]
+        for name, wire in zip(PRIORITIES, ("costPriority", "speedPriority", "intelligencePriority")):
+            value = getattr(params.model_preferences, name)
+            if value is not None and not _between(value, 0, 1):
+                text = "expected a number from 0 to 1, got %s" % _cut(value)
+                yield SamplingFault("modelPreferences." + wire, text, PREFERENCES)
 
 
 def _tool_faults(params: CreateMessageRequestParams) -> Iterator[SamplingFault]:

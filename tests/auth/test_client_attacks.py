@@ -64,7 +64,7 @@ def test_only_pages_are_shown_to_a_person(url: str) -> None:
 def test_an_endpoint_cannot_bring_parameters_of_ours_along() -> None:
     evil = "https://auth.example.com/a?client%5Fid=evil&redirect_uri=https://evil.example&state=x&stat%65=y&keep=1"
     server = AuthorizationServer.of(metadata(authorization_endpoint=evil))
-    flow = CodeFlow.begin(Discovered("https://mcp.example.com", None, server, False), ClientInfo("me"), "http://x/")
+    flow = CodeFlow(Discovered("https://mcp.example.com", None, server, False), ClientInfo("me"), "http://x/")
     query = flow.url.partition("?")[2]
     assert "evil" not in query and query.count("state=") == 1 and "keep=1" in query
 

@@ -16,7 +16,7 @@ REDIRECT = "http://localhost:7/callback"
 
 
 def flow(scopes: Any = None, redirect_uri: str = REDIRECT, **members: Any) -> CodeFlow:
-    return CodeFlow.begin(found(**members), ClientInfo("me"), redirect_uri, scopes)
+    return CodeFlow(found(**members), ClientInfo("me"), redirect_uri, scopes)
 
 
 def came(begun: CodeFlow, **said: Any) -> str:
@@ -69,13 +69,8 @@ def test_the_query_of_the_endpoint_stays_but_for_what_is_ours() -> None:
 def test_the_resource_is_exactly_as_published() -> None:
     where = found()
     where.resource = "https://MCP.example:443"
-    begun = CodeFlow.begin(where, ClientInfo("me"), REDIRECT, None)
+    begun = CodeFlow(where, ClientInfo("me"), REDIRECT, None)
     assert dict(parse_qsl(begun.url.partition("?")[2]))["resource"] == "https://MCP.example:443"
-
-
-def test_without_an_endpoint_there_is_no_flow() -> None:
-    with pytest.raises(DiscoveryFailed, match="no authorization_endpoint"):
-        flow(authorization_endpoint=None)
 
 
 # --- PKCE
@@ -161,7 +156,7 @@ def test_a_redirect_to_another_place_is_discarded(place: str) -> None:
 
 
 def test_an_error_is_shown_in_harmless_words_and_without_secrets() -> None:
-    begun = CodeFlow.begin(found(), ClientInfo("me", "s3cret/1", "client_secret_basic"), REDIRECT)
+    begun = CodeFlow(found(), ClientInfo("me", "s3cret/1", "client_secret_basic"), REDIRECT)
     with pytest.raises(TokenRefused) as raised:
         said = "no\x1b[1m: %s c-10000 s3cret/1 s3cret%%2F1 bWU6czNjcmV0JTJGMQ==" % begun.state
         begun.code(came(begun, error="access_denied", code="c-10000", error_description=said))

@@ -2,7 +2,7 @@
 
 ::
 
-    flow = CodeFlow.begin(discovered, client, redirect_uri, scopes)     # verifier, state, the expected issuer
+    flow = CodeFlow(discovered, client, redirect_uri, scopes)     # verifier, state, the expected issuer
     flow.url                                                            # to be opened in a browser
     code = flow.code(redirect)                                          # the URL that the browser came back to
     token = flow.exchange(code, endpoint)
@@ -80,33 +80,18 @@ def check_pkce(discovered: "Discovered", revision: Optional[str] = None, tolerat
 
 
 class CodeFlow:
-    """One authorization: the record that ties a redirect to its request. ``issuer`` is part of it
+    """One authorization, the record that ties a redirect to its request; ``issuer`` is part of it
     [2026-07-28 basic/authorization/index §Authorization Response Validation] MUST."""
 
     def __init__(
-        self, discovered: "Discovered", client: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]],
-        verifier: str, state: str,
+        self, discovered: "Discovered", client: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]] = None,
     ) -> None:
-        self.issuer = discovered.server.issuer
-        self.announces_iss = discovered.server.iss_parameter_supported
-        self.endpoint = discovered.server.authorization_endpoint or ""
-        self.resource = discovered.resource
-        self.client = client
-        self.redirect_uri = redirect_uri
+        server = discovered.server
+        self.issuer, self.announces_iss = server.issuer, server.iss_parameter_supported
+        self.endpoint, self.resource = server.authorization_endpoint or "", discovered.resource
+        self.client, self.redirect_uri = client, redirect_uri
         self.scopes: Optional[List[str]] = None if scopes is None else list(scopes)
-        self.verifier, self.state = verifier, state
-
-    @classmethod
-    def begin(
-        cls, discovered: "Discovered", client: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]] = None,
-    ) -> "CodeFlow":
-        """Make a flow with a verifier and a state of its own.
-
-        Raises `DiscoveryFailed` if there is no authorization endpoint.
-        """
-        if not discovered.server.authorization_endpoint:
-            raise DiscoveryFailed("%s has no authorization_endpoint" % discovered.server.issuer)
-        return cls(discovered, client, redirect_uri, scopes, secrets.token_urlsafe(48), secrets.token_urlsafe(32))
+        self.verifier, self.state = secrets.token_urlsafe(48), secrets.token_urlsafe(32)
 
     def __repr__(self) -> str:
         return "CodeFlow(issuer=%r, scopes=%r)" % (self.issuer, self.scopes)

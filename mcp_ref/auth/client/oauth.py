@@ -202,7 +202,7 @@ class OAuth(Grant):
     ) -> CodeFlow:
         ever = None if scopes is None else union(scopes, discovered.resource_scopes)
         client = registration.choose(self._identity, discovered.server, redirect_uri, ever, context)
-        flow = CodeFlow.begin(discovered, client, redirect_uri, scopes)
+        flow = CodeFlow(discovered, client, redirect_uri, scopes)
         context.fetcher.tell_visit(flow.url, "client")
         return flow
 

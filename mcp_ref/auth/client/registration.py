@@ -124,7 +124,8 @@ def choose(
     `RegistrationRefused`, `AuthError`.
     """
     info = known(identity, server, context)
-    if info is not None and (not info.registered or _holds(info, redirect_uri, scopes)):
+    if info is not None and (not info.registered or redirect_uri in (info.redirect_uris or ()) and (
+            info.scopes is None or set(scopes or ()) <= set(info.scopes))):
         return info
     if server.registration_endpoint is not None:
         if info is not None and info.scopes:
@@ -134,12 +135,6 @@ def choose(
         info = _ask(identity, server, context)
     context.store.set("client", server.issuer, info.to_json())
     return info
-
-
-def _holds(info: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]]) -> bool:
-    """True if a registration is good for this redirect URI and these scopes."""
-    return redirect_uri in (info.redirect_uris or ()) and (
-        info.scopes is None or set(scopes or ()) <= set(info.scopes))
 
 
 def _ask(identity: Identity, server: "AuthorizationServer", context: "GrantContext") -> ClientInfo:

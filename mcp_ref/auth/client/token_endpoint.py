@@ -247,9 +247,12 @@ class TokenEndpoint:
         """Make one token request and return the answer's object as it is, for grants that give no access token
         [RFC 8693 §2.2.1]. Raises as `request`."""
         answer = self._post(fields)
-        if self._wants_nonce(answer):
-            answer = self._post(fields)
         value = _value(answer)
+        if self.prover is not None:  # send it again, with the nonce that has just come [RFC 9449 §8]
+            new = self.prover.learn_nonce(self.server.token_endpoint, answer.headers)
+            if new and answer.status in (400, 401) and value.get("error") == "use_dpop_nonce":
+                answer = self._post(fields)
+                value = _value(answer)
         # [RFC 6749 §5.1] has 200; frameworks that answer each POST by 201 mean the same.
         if not 200 <= answer.status < 300 or "error" in value:
             raise self._refused(answer.status, value, dict(fields))
@@ -261,8 +264,7 @@ class TokenEndpoint:
         more, headers = self._authentication()
         if self.prover is not None:
             headers.extend(self.prover.fields("POST", url))
-        answer = self.fetcher.post_form(url, [*fields, *more], headers)
-        return answer
+        return self.fetcher.post_form(url, [*fields, *more], headers)
 
     def _authentication(self) -> Tuple[List[Tuple[str, str]], List[Tuple[str, str]]]:
         """Return the fields of the form and those of the header by which the client authenticates."""
@@ -288,13 +290,6 @@ class TokenEndpoint:
             raise TokenRefused("the authorization server wants a way of authentication that is unknown here: %s"
                                % sayable(client.method, client.secrets), "invalid_client")
         return named, []
-
-    def _wants_nonce(self, answer: "HttpAnswer") -> bool:
-        """True if the request is to be sent again, with the nonce that has just come [RFC 9449 §8]."""
-        if self.prover is None:
-            return False
-        new = self.prover.learn_nonce(self.server.token_endpoint, answer.headers)
-        return new and answer.status in (400, 401) and _value(answer).get("error") == "use_dpop_nonce"
 
     def _refused(self, status: int, value: Mapping[str, Any], asked: Mapping[str, str]) -> TokenRefused:
         secrets = self._secrets(value, asked)

@@ -172,16 +172,13 @@ class StdioChild(LineTransport):
 
     def reason(self) -> str:
         """Return how the child ended, if it has, and its last words. Waits at most a second."""
-        if not self._told and self._why and self._child is not None:
-            self._told = self._tell(self._child)
+        child = self._child
+        if not self._told and self._why and child is not None:
+            fate = child.fate(SETTLE) if child.ours() else ""
+            if fate:
+                child.stderr.settle(SETTLE)
+            self._told = fate + self.last_words() if fate else self._why
         return self._told or super().reason()
-
-    def _tell(self, child: Process) -> str:
-        fate = child.fate(SETTLE) if child.ours() else ""
-        if not fate:
-            return self._why
-        child.stderr.settle(SETTLE)
-        return fate + self.last_words()
 
     def last_words(self, errors: bool = True) -> str:
         """Return the last noise and, with ``errors``, the last lines on stderr; see `..base.last_words`."""

@@ -161,8 +161,8 @@ def child_environment(
     """
     ours = os.environ if ours is None else ours
     if inherit is None:
-        found = {name: value for name, value in ours.items()
-                 if _is_harmless(name, windows) and not value.startswith("()")}  # a function of the shell
+        found = {name: value for name, value in ours.items() if not value.startswith("()") and (  # a shell's function
+            name.upper() in _PASSED_ON_WINDOWS if windows else name in _PASSED_ON or name.startswith("LC_"))}
     elif inherit:
         found = {name: value for name, value in ours.items() if not name.upper().startswith(_OWN_PREFIX)}
     else:
@@ -170,12 +170,6 @@ def child_environment(
         # nothing starts without it
     found.update(env or {})
     return found
-
-
-def _is_harmless(name: str, windows: bool) -> bool:
-    if windows:  # where names have no case
-        return name.upper() in _PASSED_ON_WINDOWS
-    return name in _PASSED_ON or name.startswith("LC_")
 
 
 SETTLE = 0.5
@@ -436,7 +430,9 @@ def spawn(
         for wake in wakes:
             wake.hold()
             wake.release()
-        raise ConnectFailed("cannot start %r: %s" % (words[0], _why_not(error, cwd))) from error
+        gone = cwd is not None and not os.path.isdir(cwd)
+        why = "the folder %s does not exist" % cwd if gone else str(error)
+        raise ConnectFailed("cannot start %r: %s" % (words[0], why)) from error
     finally:
         for number in theirs:
             os.close(number)
@@ -479,9 +475,3 @@ def _popen(
         options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
     return subprocess.Popen(line, stdin=streams[0], stdout=streams[1], stderr=streams[2] if len(streams) > 2 else None,
                             env=env, cwd=cwd, bufsize=0, close_fds=True, **options)
-
-
-def _why_not(error: Exception, cwd: Optional[str]) -> str:
-    if cwd is not None and not os.path.isdir(cwd):
-        return "the folder %s does not exist" % cwd
-    return str(error)
