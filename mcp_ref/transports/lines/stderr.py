@@ -143,7 +143,7 @@ def _put_on_stderr(text: str, milliseconds: int) -> bool:
     if stream is None:
         return True  # a program without a console
     try:
-        if stream is not _original() or not CAN_POLL:
+        if stream is not sys.__stderr__ or not CAN_POLL:
             _put(stream, text)  # a program has put something in its place
             return True
         # Not by way of the stream: at exit the interpreter needs its lock, which a daemon thread would still hold.
@@ -158,10 +158,6 @@ def _put_on_stderr(text: str, milliseconds: int) -> bool:
         return True
     except (OSError, ValueError):  # it is closed, or full after all
         return False
-
-
-def _original() -> Any:
-    return sys.__stderr__
 
 
 def receiver(target: "Union[LineTarget, EachLine, str]", name: str) -> Any:
@@ -226,7 +222,14 @@ class Stderr:
                 if not chunk:
                     break
                 self.tail = (self.tail + chunk)[-self._keep:]
-                self._pass_on(chunk)
+                if self._lines is not None:
+                    self._lines.feed(chunk)
+                if self._sink is not None:
+                    try:
+                        self._sink(chunk)
+                    except BaseException as error:  # as above
+                        sink, self._sink = self._sink, None
+                        log_raised("receiver %s of a child's stderr, which gets no more," % name_of(sink), error)
         except OSError:
             pass  # closed
         if self._lines is not None:
@@ -237,16 +240,6 @@ class Stderr:
     def cut(self) -> int:
         """The number of lines that were longer than ``max_stderr_line_bytes``."""
         return self._lines.cut if self._lines is not None else 0
-
-    def _pass_on(self, chunk: bytes) -> None:
-        if self._lines is not None:
-            self._lines.feed(chunk)
-        if self._sink is not None:
-            try:
-                self._sink(chunk)
-            except BaseException as error:  # as above
-                sink, self._sink = self._sink, None
-                log_raised("receiver %s of a child's stderr, which gets no more," % name_of(sink), error)
 
     def settle(self, seconds: float) -> None:
         """Wait at most that long for its end."""
