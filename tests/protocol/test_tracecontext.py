@@ -77,7 +77,8 @@ def test_a_baggage_that_is_one(value):
 ])
 def test_a_baggage_that_is_none(value):
     """W3C Baggage §3.3."""
-    assert trace_fault("baggage", value) and trace_context({"baggage": value, "traceparent": GOOD}) == {"traceparent": GOOD}
+    assert trace_fault("baggage", value)
+    assert trace_context({"baggage": value, "traceparent": GOOD}) == {"traceparent": GOOD}
 
 
 def test_nothing_is_made_of_nothing():
