@@ -140,10 +140,11 @@ def _put(stream: IO[Any], text: str) -> None:
 def _put_on_stderr(text: str, milliseconds: int) -> bool:
     """Write to our own stderr, and wait at most so long for it. Return False if not all of it was written."""
     stream: Any = sys.stderr
+    original: Any = sys.__stderr__
     if stream is None:
         return True  # a program without a console
     try:
-        if stream is not sys.__stderr__ or not CAN_POLL:
+        if stream is not original or not CAN_POLL:
             _put(stream, text)  # a program has put something in its place
             return True
         # Not by way of the stream: at exit the interpreter needs its lock, which a daemon thread would still hold.
