@@ -97,7 +97,7 @@ def change(copy, edits):
         if text is None:
             place.unlink()
         else:
-            place.parent.mkdir(exist_ok=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(text.encode())
 
 
@@ -248,6 +248,129 @@ def test_the_copy_of_this_package_itself_is_not_updated(capsys):
     folder = os.path.dirname(os.path.dirname(os.path.abspath(vendor.__file__)))
     code, out, err = here(capsys, "vendor", folder, "--update")
     assert code == 2 and "is this package itself" in one_line_of(err)
+
+
+# Modules that have moved
+
+
+def lines(name, count=20):
+    return "".join("%s_%d\n" % (name, number) for number in range(count))
+
+
+LAID = {"a.py": "from .c import c\n\n" + lines("both", 6) + lines("a"),
+        "b.py": "from .a import a\n\n" + lines("both", 6) + lines("b"), "c.py": "c\n",
+        "one/x.py": "from ..a import a\n\n" + lines("x"), "split.py": lines("s"), "p.py": "p\n", "r.py": "r\n"}
+MOVES = """# version\told\tnew
+1.0\tc.py\tq.py
+1.5\tone/x.py\tmid/x.py
+2.0\ta.py\tab.py
+2.0\tb.py\tab.py
+2.0\tmid/\twing/deep/
+2.0\tsplit.py\tfirst.py
+2.0\tsplit.py\tsecond.py
+2.0\tp.py\tq.py
+2.0\tr.py\tp.py
+"""
+MOVED = {"ab.py": "from .c import c\n\n" + lines("both", 6) + lines("a") + "\n\n" + lines("b"), "c.py": "c\n",
+         "wing/deep/x.py": "from ...ab import a\n\n" + lines("x"), "first.py": "import re\n" + lines("s", 10),
+         "second.py": lines("s").replace(lines("s", 10), ""), "q.py": "p\n", "p.py": "r\n", copies.MOVES: MOVES}
+MOVING = {"one/x.py", "a.py", "b.py", "split.py", "r.py"}
+BACK = "deleted here, and changed in mcp_ref 2.0: it is back"
+BESIDE = ("changed here, and it has moved to %s in mcp_ref 2.0, where the change could not be merged: it stays; make "
+          "the change there, then delete this file")
+PLACES = "1 place between <<<<<<< local and >>>>>>> mcp_ref ..."
+LAYOUTS = [
+    # edits of old files: path -> (text, mine); new files that have the edit, too: path -> (text, then); conflicts
+    ("nothing", {}, {}, {}),
+    ("one to one", {"one/x.py": ("x_15\n", "mine\n")}, {"wing/deep/x.py": ("x_15\n", "mine\n")}, {}),
+    ("one to one, with CRLF", {"one/x.py": ("\n", "\r\n"), "c.py": ("c\n", "c\r\n")},
+     {"wing/deep/x.py": ("\n", "\r\n"), "c.py": ("c\n", "c\r\n")}, {}),
+    ("one to one, an import", {"one/x.py": ("from ..a import a\n", "from ..a import mine\n")},
+     {"wing/deep/x.py": ("from ...ab import a\n", MARKS % ("from ..a import mine\n", "from ...ab import a\n"))},
+     {"wing/deep/x.py": PLACES}),
+    ("one to one, no text", {"one/x.py": ("x_15", "\0mine")}, {}, {"one/x.py": BESIDE % "wing/deep/x.py"}),
+    ("into another", {"b.py": ("b_15\n", "mine\n")}, {"ab.py": ("b_15\n", "mine\n")}, {}),
+    ("into another, at the end", {"a.py": ("a_19\n", "a_19\nmine")}, {}, {"a.py": BESIDE % "ab.py"}),
+    ("both into one", {"a.py": ("a_3\n", "mine\n"), "b.py": ("b_15\n", "")},
+     {"ab.py": ("a_3\n", "mine\n", "b_15\n", "")}, {}),
+    ("into another, an import", {"b.py": ("import a\n", "import mine\n"), "a.py": ("a_3\n", "mine\n")},
+     {"ab.py": ("a_3\n", "mine\n")}, {"b.py": BESIDE % "ab.py"}),
+    ("into another, in what stands there once now", {"b.py": ("both_3\n", "mine\n")}, {}, {"b.py": BESIDE % "ab.py"}),
+    ("split", {"split.py": ("s_15\n", "mine\n")}, {"second.py": ("s_15\n", "mine\n")}, {}),
+    ("split, in both", {"split.py": ("s_15\n", "mine\n", "s_3\n", "mine 2\n")}, {},
+     {"split.py": BESIDE % "first.py, second.py"}),
+    ("deleted, one to one", {"one/x.py": None}, {}, {"wing/deep/x.py": BACK}),
+    ("deleted, into another", {"b.py": None}, {},
+     {"b.py": "deleted here, and part of ab.py in mcp_ref 2.0: it is back there"}),
+    ("one's own where it goes", {"one/x.py": ("x_15\n", "mine\n"), "wing/deep/x.py": "my\n"},
+     {"wing/deep/x.py": (MOVED["wing/deep/x.py"], MARKS % ("my\n", MOVED["wing/deep/x.py"]))},
+     {"one/x.py": BESIDE % "wing/deep/x.py", "wing/deep/x.py": PLACES}),
+    ("a path that has another module now", {"p.py": ("p\n", "mine\n")}, {"q.py": ("p\n", "mine\n")}, {}),
+]
+
+
+@pytest.mark.parametrize("edits, arrived, conflicts", [row[1:] for row in LAYOUTS], ids=[row[0] for row in LAYOUTS])
+def test_a_change_follows_its_module_to_its_new_place(edits, arrived, conflicts, monkeypatch, capsys, tmp_path):
+    versions = Versions(monkeypatch, capsys, tmp_path)
+    assert versions.vendor(LAID, "1.0")[0] == 0
+    for path, edit in edits.items():
+        change(versions.copy, {path: edit if isinstance(edit, str) or edit is None else with_edit(LAID[path], edit)})
+    before = versions.tree()
+    code, out, err = versions.update("--json", files=MOVED)
+    told = json.loads(out)
+    assert (code, err, told["conflicts"]) == (1 if conflicts else 0, "", conflicts)
+    wanted = {path: with_edit(text, arrived.get(path, ())) for path, text in MOVED.items()}
+    wanted.update({path: before[path] for path in conflicts if path in before and path not in MOVED})
+    assert versions.tree() == wanted
+    followed = {path for path in set(edits) & (MOVING | {"p.py"}) if path in before and path not in conflicts
+                and "\r" not in before[path]}
+    assert {path for path, word in told["files"].items() if word == "moved"} == followed - {"p.py"}
+    assert {path for path in MOVING - {"r.py"} - set(edits) if told["files"][path] != "removed"} == set()
+    # Each changed file that is not at its path any more as it was is in the archive.
+    lost = {path: before[path] for path in edits if path in before and versions.tree().get(path) != before[path]
+            and "\r" not in before[path]}
+    assert (told["backup"] is not None) == bool(lost)
+    if lost:
+        with zipfile.ZipFile(told["backup"]) as archive:
+            assert {path: archive.read(path).decode() for path in archive.namelist()} == lost
+    if not conflicts:  # what was merged is a change of the new file now
+        again = json.loads(versions.update("--json", files=MOVED)[1])
+        assert set(again["files"].values()) <= {"kept"} and versions.tree() == wanted
+
+
+def with_edit(text, edit):
+    for old, new in zip(edit[::2], edit[1::2]):
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def test_the_parts_of_a_copy_are_known_by_their_new_names(monkeypatch, capsys, tmp_path):
+    """In an update, and where a copy or an archive is made again; a name of the command line gets a hint."""
+    versions = Versions(monkeypatch, capsys, tmp_path)
+    old = dict(LAID, **{"one/__init__.py": "", "__init__.py": "", "two.py": "import os\n"})
+    new = dict(MOVED, **{"wing/__init__.py": "", "wing/deep/__init__.py": "", "__init__.py": "",
+                         "three.py": "import os\n", copies.MOVES: MOVES
+                         + "2.0\tone/__init__.py\twing/deep/__init__.py\n2.0\ttwo.py\tthree.py\n"})
+    archive = tmp_path / "x.zip"
+    assert versions.vendor(old, "1.0", "--only", "one,two")[0] == 0
+    monkeypatch.chdir(tmp_path)
+    assert here(capsys, "vendor", "--zip", str(archive), "--only", "two")[0] == 0
+    change(versions.copy, {"a.py": LAID["a.py"].replace("a_3\n", "mine\n"), "two.py": "import sys\n"})
+    code, out, err = versions.update("--json", files=new)
+    told = json.loads(out)
+    assert (code, told["only"]) == (0, ["wing.deep", "three"]), out
+    assert versions.tree()["three.py"] == "import sys\n" and "mine" in versions.tree()["ab.py"]
+    assert here(capsys, "vendor", "--zip", str(archive), "--json")[0] == 0
+    assert vendor._archived(str(archive))[1] == ["three"]
+    code, out, err = versions.vendor(new, "2.0", "--only", "two", "--force")
+    assert code == 2 and "there is no two in this package" in err and "--only three" in one_line_of(err)
+    # A new place that the copy does not take.
+    code, out, err = versions.vendor(old, "1.0", "--only", "two", "--force")
+    change(versions.copy, {"two.py": "import sys\n"})
+    code, out, err = versions.update("--only", "wing", files=new)
+    assert code == 1 and ("conflict two.py: changed here, and it has moved to three.py in mcp_ref 2.0, which this copy "
+                          "is without: it stays\n") in out and versions.tree()["two.py"] == "import sys\n"
 
 
 # The merge

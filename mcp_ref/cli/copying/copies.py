@@ -4,13 +4,18 @@ The manifest is `parts.MANIFEST`: ``{"package", "version", "only", "files": {pat
 same files, in an archive beside it (`parts.ORIGINALS`), a fifth of their size: a server for pipes of 1.6 MB
 has one of 0.3 MB. ``vendor --update`` needs of it the files that somebody has edited; without it, all others are
 updated all the same. Its bytes depend on the files alone. A program that ships the copy can leave it out.
+
+`MOVES` is the table of the files that have moved since an earlier version, three columns: the version with the new
+path, the old path, the new one. Versions ascend. A file that was split has several rows, as has one that several were
+merged into. A row of folders, which end with ``/``, is for all files below that have no row of their own; the longest
+folder decides. Files that are just gone have no row.
 """
 
 import hashlib
 import json
 import os
 import re
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Callable, Dict, List, NamedTuple, Tuple
 
 from ...version import __version__
 from ..output import one_line, open_file
@@ -18,6 +23,8 @@ from . import parts
 from .parts import MANIFEST, ORIGINALS
 
 
+MOVES = "cli/copying/moves.tsv"
+"""The table of moved files, by its path inside the package."""
 _LARGEST = 1 << 24
 """Bytes of a file of the originals; what claims to be larger is none of ours."""
 _MARKS = re.compile(rb"^(<{7} local|>{7} mcp_ref \S+)\r?$", re.MULTILINE)
@@ -73,8 +80,51 @@ def read_copy(target: str) -> Copy:
         raise VendorError("%s of %s cannot be read; --force copies anew" % (MANIFEST, target)) from None
     there = parts.read_folder(target)
     changed = [path for path in listed if path in there and digest(there[path]) != listed[path]]
-    return Copy(target, version, only, there, changed, sorted(set(listed) - set(there)),
+    return Copy(target, version, parts_since(version, only), there, changed, sorted(set(listed) - set(there)),
                 sorted(set(there) - set(listed)), listed)
+
+
+def moves_since(version: str) -> Callable[[str], List[str]]:
+    """Return a function that returns the files which a file of an earlier version has become, those that exist."""
+    tables: Dict[str, Dict[str, List[str]]] = {}
+    files = parts.files() if version != __version__ else {}
+    for line in files.get(MOVES, b"").decode("ascii").splitlines():
+        since, _, row = line.partition("\t")
+        if row and _numbers(version) < _numbers(since):
+            old, _, new = row.partition("\t")
+            tables.setdefault(since, {}).setdefault(old, []).append(new)
+
+    def moved(path: str) -> List[str]:
+        paths = [path]
+        for table in tables.values():
+            paths = [new for each in paths for new in _step(each, table)]
+        return [each for each in dict.fromkeys(paths) if not tables or each in files]
+
+    return moved
+
+
+def _step(path: str, table: Dict[str, List[str]]) -> List[str]:
+    """Return the paths in one version of a file of the version before."""
+    for length in range(len(path), 0, -1):
+        row = table.get(path[:length]) if length == len(path) or path[length - 1] == "/" else None
+        if row is not None:
+            return [new + path[length:] for new in row]
+    return [path]
+
+
+def _numbers(version: str) -> List[int]:
+    return [int(number) for number in re.findall("[0-9]+", version)]
+
+
+def parts_since(version: str, only: List[str]) -> List[str]:
+    """Return the names by which this version has the parts of a copy of an earlier one."""
+    moved, found = moves_since(version), []
+    for name in only:
+        path = name.replace(".", "/")
+        places = [place for source in (path + ".py", path + "/__init__.py") for place in moved(source)
+                  if place != source]
+        found += [".".join(parts.module_of(place)) for place in places] or [name]
+    return list(dict.fromkeys(found))
 
 
 def digest(data: bytes) -> str:

@@ -25,7 +25,7 @@ from ...version import __version__
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, counted, note, one_line, open_file, replacing, say, say_json
 from . import parts
-from .copies import Copy, VendorError, packed, read_copy, with_manifest
+from .copies import Copy, VendorError, moves_since, packed, parts_since, read_copy, with_manifest
 from .parts import MANIFEST, ORIGINALS
 
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -159,20 +159,20 @@ def _update(options: Any, target: str, only: List[str]) -> int:
     copy = read_copy(target)
     only = only or ([] if options.all else copy.only)
     chosen = _chosen(only)
-    outcomes = plan(copy, chosen)
+    outcomes = plan(copy, chosen, moves_since(copy.version))
     saved = backup(copy, outcomes)
     content = _with_originals(chosen, only)
     carry_out(copy, outcomes, {name: content[name] for name in (ORIGINALS, MANIFEST) if name in content})
     conflicts = [each for each in outcomes if each.word == "conflict"]
     numbers = {word: sum(each.word == word for each in outcomes)
-               for word in ("updated", "added", "removed", "merged", "kept", "conflict")}
+               for word in ("updated", "added", "removed", "moved", "merged", "kept", "conflict")}
     if options.json:
         say_json({"target": target, "from": copy.version, "version": __version__, "only": only, "numbers": numbers,
                   "files": {each.path: each.word for each in outcomes}, "backup": saved,
                   "conflicts": {each.path: each.why for each in conflicts}})
         return FAILED if conflicts else DONE
     for each in outcomes:
-        if each.word in ("merged", "kept", "conflict"):
+        if each.word in ("moved", "merged", "kept", "conflict"):
             say("%-8s %s%s" % (each.word, one_line(each.path), ": " + each.why if each.why else ""))
     said = ", ".join("%d %s" % (number, word) for word, number in numbers.items() if number)
     say("%s: mcp_ref %s, was %s; %s%s" % (
@@ -212,7 +212,8 @@ def _archived(target: str) -> Tuple[Optional[str], List[str]]:
                 if file == MANIFEST and entry.compress_type in (ZIP_STORED, ZIP_DEFLATED):
                     manifest = json.loads(archive.read(entry).decode("utf-8"))
                     if manifest["package"] == "mcp_ref":
-                        return folder.replace("/", "."), [str(name) for name in manifest["only"]]
+                        return folder.replace("/", "."), parts_since(
+                            str(manifest["version"]), [str(name) for name in manifest["only"]])
     except (OSError, EOFError, BadZipFile, zlib.error, ValueError, KeyError, TypeError, RuntimeError):
         pass
     return None, []
@@ -239,7 +240,9 @@ def _chosen(only: List[str]) -> Dict[str, bytes]:
     try:
         return parts.subset(parts.files(), only)
     except ValueError as error:
-        raise UsageError("--only: %s" % error) from None
+        now, given = ",".join(parts_since("", only)), ",".join(only)
+        raise UsageError("--only: %s%s" % (
+            error, "; some of it has moved: --only %s" % now if now != given else "")) from None
 
 
 def _may_replace(target: str, force: bool) -> None:
