@@ -66,7 +66,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "prompts": (".use.servers", "list a server's prompts"),
     "prompt": (".use.servers", "get a prompt"),
     "complete": (".use.servers", "ask a server for suggestions while an argument is typed"),
-    "tasks": (".use.tasks", "list, get, wait for, cancel a task of a server, or show its result"),
+    "tasks": (".use.servers", "list, get, wait for, cancel a task of a server, or show its result"),
     "ping": (".use.servers", "see how quickly a server answers"),
     "config": (".hosts.config", "print the entry of a server for a host's configuration file, or write it there"),
     "doctor": (".doctor.examination", "say why the connection to a server fails, or what is odd about one that works"),

@@ -11,7 +11,7 @@ transfer coding), are OPAQUE from there on: they are carried on, and nobody look
 import re
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
-HEAD, INTERIM, DATA, END, OPAQUE = "head", "interim", "data", "end", "opaque"
+HEAD, INTERIM, DATA, MESSAGE_END, OPAQUE = "head", "interim", "data", "end", "opaque"
 LONGEST_HEAD = 256 * 1024
 """The bytes of a head, or of a line between chunks, beyond which it is taken for something else."""
 
@@ -41,9 +41,9 @@ class Piece(NamedTuple):
     """Bytes that pass, and what they are."""
 
     kind: str
-    """HEAD, INTERIM (a head after which another one follows), DATA of a body, END of a message, or OPAQUE."""
+    """HEAD, INTERIM (a head after which another one follows), DATA of a body, MESSAGE_END of a message, or OPAQUE."""
     raw: bytes
-    """The bytes; b"" for END."""
+    """The bytes; b"" for MESSAGE_END."""
     data: bytes = b""
     """For DATA, what of it belongs to the body: without sizes of chunks and trailers."""
     head: Optional[Head] = None
@@ -80,10 +80,10 @@ class Framer:
             yield from pieces
 
     def end(self) -> List[Piece]:
-        """Return the pieces that are left when no more bytes come: the END of a body that only this ends."""
+        """Return the pieces that are left when no more bytes come: the MESSAGE_END of a body that only this ends."""
         pieces: List[Piece] = []
         if self._step == self._until_end:
-            pieces.append(Piece(END, b""))
+            pieces.append(Piece(MESSAGE_END, b""))
             self._step = self._head
         elif self._at < len(self._buffer):
             self._opaque(pieces)
@@ -121,7 +121,7 @@ class Framer:
             self._left = int(body)
             self._step = self._length
         else:
-            pieces.append(Piece(END, b""))
+            pieces.append(Piece(MESSAGE_END, b""))
         return True
 
     def _read(self, raw: bytes) -> Optional[Head]:
@@ -205,7 +205,7 @@ class Framer:
         return True
 
     def _over(self, pieces: List[Piece]) -> None:
-        pieces.append(Piece(END, b""))
+        pieces.append(Piece(MESSAGE_END, b""))
         self._step = self._head
 
     def _take(self, count: int) -> bytes:

@@ -375,8 +375,8 @@ def test_no_word_leads_to_two_topics_and_none_leads_nowhere():
         assert topic.page in pages.newest() and (not topic.heading or topic.heading in pages.headings_of(topic.page))
         for name in topic.see:
             assert name in EVERYTHING or words.find(name) or facts.page_of(name), (topic.word, name)
-    assert {*words.METHODS, *added.METHODS} == set(facts.method_names())
-    assert not set(words.METHODS) & set(added.METHODS)
+    assert {*words.METHODS, *added.EXTENSION_METHODS} == set(facts.method_names())
+    assert not set(words.METHODS) & set(added.EXTENSION_METHODS)
     assert set(words.FEATURES) == {row.name for row in FEATURES} | set(VALUES)
     assert set(words.VALUE_PAGES) == set(VALUES)
 

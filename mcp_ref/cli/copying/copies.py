@@ -87,8 +87,8 @@ def read_copy(target: str) -> Copy:
 def moves_since(version: str) -> Callable[[str], List[str]]:
     """Return a function that returns the files which a file of an earlier version has become, those that exist."""
     tables: Dict[str, Dict[str, List[str]]] = {}
-    files = parts.files() if version != __version__ else {}
-    for line in files.get(MOVES, b"").decode("ascii").splitlines():
+    here = parts.files() if version != __version__ else {}
+    for line in here.get(MOVES, b"").decode("ascii").splitlines():
         since, _, row = line.partition("\t")
         if row and _numbers(version) < _numbers(since):
             old, _, new = row.partition("\t")
@@ -98,7 +98,7 @@ def moves_since(version: str) -> Callable[[str], List[str]]:
         paths = [path]
         for table in tables.values():
             paths = [new for each in paths for new in _step(each, table)]
-        return [each for each in dict.fromkeys(paths) if not tables or each in files]
+        return [each for each in dict.fromkeys(paths) if not tables or each in here]
 
     return moved
 

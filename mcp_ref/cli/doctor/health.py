@@ -14,7 +14,7 @@ SLOW = 5.0
 """The seconds of a start that are worth a warning: hosts have little patience, some start servers when they start."""
 MOST_TOOLS = 128
 """The tools that hosts take at most: some fewer."""
-_STDERR_LINES = 3
+_LAST_LINES = 3
 _SAFE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z").match
 """Matches the names of tools that the interfaces of models take; the specification allows dots and twice the length.
 """
@@ -54,7 +54,7 @@ def about(patient: Patient) -> Dict[str, Any]:
 
 def last_words(patient: Patient) -> Dict[str, Any]:
     """Return what the server wrote on its standard error; all of that has been read once the client is closed."""
-    return {"stderr_lines": len(patient.stderr), "stderr": [one_line(line) for line in patient.stderr[-_STDERR_LINES:]]}
+    return {"stderr_lines": len(patient.stderr), "stderr": [one_line(line) for line in patient.stderr[-_LAST_LINES:]]}
 
 
 def _start(patient: Patient) -> float:

@@ -18,7 +18,7 @@ TYPES: Dict[str, Tuple[str, ...]] = {
 }
 """The modules below `mcp_ref.messages` that have the types of extensions, with their names."""
 
-METHODS: Dict[str, str] = {
+EXTENSION_METHODS: Dict[str, str] = {
     "tasks/update":
         "The client answers questions of a task of the extension (inputRequests), by their keys. It may answer some of "
         "them now and others later. The answer is an empty result; whether the task goes on shows in tasks/get.",

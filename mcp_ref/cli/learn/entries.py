@@ -104,7 +104,7 @@ def method(name: str, among: Sequence[Revision]) -> Optional[Entry]:
                               deprecated=None if leaving is None else leaving._asdict()))
     named = [row[part] for row in described for part in ("params", "result", "otherResult")]
     types = [type_(str(each), among) for each in dict.fromkeys(named) if each]
-    text = words.METHODS.get(name) or added.METHODS[name]
+    text = words.METHODS.get(name) or added.EXTENSION_METHODS[name]
     return {"kind": "method", "name": name, "text": text, "rows": described,
             "example": _example(name, among), "url": url(rows[-1].value.page, rows[-1].last),
             "types": [each for each in types if each]}

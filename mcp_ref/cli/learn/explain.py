@@ -149,7 +149,7 @@ def describe(name: str, among: Sequence[Revision] = REVISIONS) -> Dict[str, Any]
     if len(dated) == 1 and dated != name.split():
         rest = " ".join(part for part in name.split() if part != dated[0])
         return dict(describe(rest, (revision(dated[0]),)), asked=name)
-    matches = _matches(name, among)
+    matches = _matching(name, among)
     if len(matches) == 1:
         return dict(describe(matches[0]["name"], among), asked=name)
     if matches:
@@ -164,7 +164,7 @@ def _of_extension(name: str, among: Sequence[Revision]) -> Optional[entries.Entr
     return entries.topic(name, among) if fits else None
 
 
-def _matches(text: str, among: Sequence[Revision]) -> List[Dict[str, str]]:
+def _matching(text: str, among: Sequence[Revision]) -> List[Dict[str, str]]:
     """The names that have all words of a text, each with its kind. Letters, digits and slashes count, in lower case."""
     parts = _folded(text).split()
     if not parts or max(map(len, parts)) < 3:

@@ -15,15 +15,15 @@ def glossary(used: Iterable[Tuple[str, str]]) -> Dict[str, Any]:
     ``used``: revisions and methods; what this package does not know is left out.
     """
     found: Dict[str, Any] = {}
-    for name, method in sorted(used):
-        if name not in NAMES or method not in facts.method_names():
+    for name, called in sorted(used):
+        if name not in NAMES or called not in facts.method_names():
             continue
         words = found.setdefault(name, {"methods": {}, "types": {}})
-        described = entries.method(method, (revision(name),))
+        described = entries.method(called, (revision(name),))
         if described is None:
             continue
         row = described["rows"][-1]
-        words["methods"][method] = {
+        words["methods"][called] = {
             "text": described["text"], "url": described["url"], "page": row["page"], "params": row["params"] or "",
             "result": row["result"] or "", "otherResult": row["otherResult"] or ""}
         for part in ("params", "result", "otherResult"):

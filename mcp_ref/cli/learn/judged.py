@@ -5,7 +5,8 @@ The checker is loaded when one of these functions is called, not before.
 
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional
 
-from ...requirements import Requirement, requirements
+from ...requirements import Requirement
+from ...requirements import requirements as every_requirement
 from ...wiretrace.text import shorten
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def fault_of(word: str) -> str:
     """Return the requirement of a fault whose id a report has printed, ``progress.increases:1f2e3d4c``; "" for others.
     """
     id, _, rest = word.partition(":")
-    return id if rest and (id in requirements() or owned(id) is not None) else ""
+    return id if rest and (id in every_requirement() or owned(id) is not None) else ""
 
 
 def rule_of(id: str) -> Dict[str, Any]:

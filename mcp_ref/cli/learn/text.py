@@ -11,7 +11,7 @@ from . import facts
 
 _WIDTH = 100
 """Columns of a paragraph."""
-_MOST = 8
+_MOST_ROWS = 8
 """Citations and tests that are shown of each; ``--json`` has all."""
 _BOUND = {"both": "client and server", "host": "the host, the program around clients",
           "author": "the author of the server or client", "authserver": "the authorization server"}
@@ -55,8 +55,8 @@ def _json(value: Any, width: int) -> List[str]:
 
 def _listed(title: str, found: Sequence[str]) -> List[str]:
     """Lines with a title and places, the first ones of many."""
-    more = ["and %d more: --json has all" % (len(found) - _MOST)] if len(found) > _MOST else []
-    return ["  %-11s %s" % ("" if number else title, each) for number, each in enumerate([*found[:_MOST], *more])]
+    more = ["and %d more: --json has all" % (len(found) - _MOST_ROWS)] if len(found) > _MOST_ROWS else []
+    return ["  %-11s %s" % ("" if number else title, each) for number, each in enumerate([*found[:_MOST_ROWS], *more])]
 
 
 # The tables

@@ -7,7 +7,7 @@ page. Tests hold that nothing here names what is not there.
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
-from .added import METHODS as METHODS_ADDED
+from .added import EXTENSION_METHODS
 
 METHODS: Dict[str, str] = {
     "initialize":
@@ -408,7 +408,7 @@ TOPICS: Tuple[Topic, ...] = (
           _TASKS, "Task Update Requests",
           ("task inputrequests", "task inputresponses", "updatetaskrequest", "updatetaskresult", "task input"),
           ("tasks/update", "tasks/get", "UpdateTaskParams", "InputRequiredTask", "mrtr")),
-    Topic("task notifications", METHODS_ADDED["notifications/tasks"], _TASKS, "Task Status Notifications",
+    Topic("task notifications", EXTENSION_METHODS["notifications/tasks"], _TASKS, "Task Status Notifications",
           ("taskids", "taskstatusnotification", "tasksubscriptionnotifications",
            "tasksubscriptionacknowledgednotifications"),
           ("notifications/tasks", "subscriptions/listen", "TaskSubscriptionFilter")),
@@ -428,7 +428,7 @@ TOPICS: Tuple[Topic, ...] = (
           "file compares them; a skill whose files change has dynamic in place of its list of files.", _SKILLS,
           "Integrity and Verification", ("sha256", "integrity", "dynamic"),
           ("SkillResource", "Skill", "skills extension", "skills/get")),
-    Topic("directoryread", METHODS_ADDED["resources/directory/read"], _SKILLS, "Reading Directories",
+    Topic("directoryread", EXTENSION_METHODS["resources/directory/read"], _SKILLS, "Reading Directories",
           ("directory read", "directory", "inode/directory"), ("resources/directory/read", "skills extension")),
     Topic("mcp apps", "io.modelcontextprotocol/ui: a tool names a page (a resource ui://...) that the host shows "
           "beside the tool's result, in a frame apart. The page, the view, speaks JSON-RPC with the host, never with "

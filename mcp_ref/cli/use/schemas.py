@@ -168,7 +168,7 @@ def _members(schema: Any, whole: Any, steps: int = 2) -> Iterator[Tuple[str, Any
 
 
 def _parameter(name: str, schema: Any, needed: bool, whole: Any, steps: int) -> str:
-    default = " = " + cut(_json(schema["default"])) if isinstance(schema, dict) and "default" in schema else ""
+    default = " = " + cut(_compact(schema["default"])) if isinstance(schema, dict) and "default" in schema else ""
     if needed:
         default = ""
     return "%s%s: %s%s" % (word(name), "" if needed or default else "?", shown(schema, whole, steps), default)
@@ -181,7 +181,7 @@ def shown(schema: Any, whole: Any, steps: int = 2) -> str:
         return "any"
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(values, list) and values:
-        return _joined((cut(_json(value)) for value in values), " | ", _CHOICES)
+        return _joined((cut(_compact(value)) for value in values), " | ", _CHOICES)
     types = types_of(schema, whole)
     return " | ".join(_shown_type(name, schema, whole, steps) for name in TYPES if name in types) if types else "any"
 
@@ -196,10 +196,10 @@ def _shown_type(name: str, schema: Mapping[str, Any], whole: Any, steps: int) ->
 
 def word(name: str) -> str:
     """Return a name that the server chose, in quotes unless it is a plain word."""
-    return cut(name if name.isidentifier() else _json(name))
+    return cut(name if name.isidentifier() else _compact(name))
 
 
-def _json(value: Any) -> str:
+def _compact(value: Any) -> str:
     try:
         return dumps(value, ensure_ascii=False)
     except (ValueError, RecursionError):  # deeper than it goes

@@ -34,6 +34,7 @@ from ..command import Command, Commands, program
 from ..output import DONE, FAILED, UsageError, as_json, note, one_line, say, say_json, show
 from .connecting import connected, save_option, server_options
 from .schemas import details, prompt_details, prompt_signature, signature, word
+from .tasks import ACTIONS, begin, tasks, tasks_options
 from .values import Typed, pairs_of, read_words, settled, texts_of
 
 
@@ -226,8 +227,6 @@ def _call(options: Any) -> int:
     with connected(options) as client:
         arguments = settled(given, _input_schema(client, options.name, given))
         if options.task:
-            from .tasks import begin
-
             return begin(options, client, arguments)
         with _naming(client, "tools", options.name):
             result = options.asking.attempt(client, lambda: client.call_tool(
@@ -396,5 +395,6 @@ COMMANDS: Commands = {
     "prompts": Command(_list, _lists("prompts", "whole descriptions"), uses_server=True),
     "prompt": Command(_prompt, _prompt_options, uses_server=True, describe=_describe),
     "complete": Command(_complete, _complete_options, uses_server=True),
+    "tasks": Command(tasks, tasks_options, uses_server=True, actions=("list", *ACTIONS)),
     "ping": Command(_ping, _ping_options, uses_server=True),
 }

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 from ...client.connecting import is_command
 from ...codec import encode
 from ...errors import LocalProtocolError, PeerError, PeerProtocolError, RequestTimeout
-from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json, show
 from .asking import is_interactive
 from .connecting import connected, save_option, server_options
@@ -44,19 +43,19 @@ def begin(options: Any, client: "Client", arguments: Dict[str, Any]) -> int:
     return _show_result(options, client, task)
 
 
-def _tasks(options: Any) -> int:
+def tasks(options: Any) -> int:
     if (options.id is None) != (options.action == "list"):
         raise UsageError("tasks %s takes %s" % (
             options.action, "no id" if options.action == "list" else "the id of a task"))
     with connected(options) as client:
         if options.action == "list":
-            return _list(options, client)
+            return _list_tasks(options, client)
         # Without a terminal nobody can answer, and to decline would end the work: what the task asks stays open.
         task = client.task(options.id, progress=_step, rounds=None if is_interactive() else "manual")
         return ACTIONS[options.action](options, client, task)
 
 
-def _list(options: Any, client: "Client") -> int:
+def _list_tasks(options: Any, client: "Client") -> int:
     if client.revision.stateless:
         raise LocalProtocolError("revision %s has no list of tasks: keep the ids that call --task shows, and ask with"
                                  " tasks get SERVER ID; --era legacy asks the server for those of 2025-11-25" % (
@@ -143,12 +142,7 @@ def _step(value: float, total: Optional[float], message: Optional[str]) -> None:
     note(one_line("... %s" % (message or value)))
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
+def tasks_options(parser: argparse.ArgumentParser) -> None:
     server_options(parser)
     save_option(parser)
     parser.add_argument("id", metavar="ID", nargs="?", help="the task")
-
-
-COMMANDS: Commands = {
-    "tasks": Command(_tasks, _options, uses_server=True, actions=("list", *ACTIONS)),
-}

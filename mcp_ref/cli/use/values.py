@@ -99,8 +99,8 @@ def _value(name: str, value: str) -> Any:
         return value[1:]
     if value == "-" or value.startswith("@"):
         text = _content("-" if value == "-" else value[1:])
-        return _json(text, value) if strict else text
-    return _json(value, name) if strict else Typed(value)
+        return _parsed(text, value) if strict else text
+    return _parsed(value, name) if strict else Typed(value)
 
 
 def _fitting(name: str, text: str, schema: Any) -> Any:
@@ -111,7 +111,7 @@ def _fitting(name: str, text: str, schema: Any) -> Any:
     if types is not None and types <= {"string", "null"} and "string" in types:
         return text
     try:
-        value = _json(text, name)
+        value = _parsed(text, name)
     except UsageError:
         if types is None or "string" in types:
             return text
@@ -134,7 +134,7 @@ def _unfit(name: str, text: str, types: Collection[str]) -> UsageError:
         cut(name), wanted, " (such as %s)" % example if example else "", cut(text), cut(name)))
 
 
-def _json(text: str, what: str) -> Any:
+def _parsed(text: str, what: str) -> Any:
     from ...jsontext import JsonError, loads
 
     try:
@@ -144,7 +144,7 @@ def _json(text: str, what: str) -> Any:
 
 
 def _object(text: str, what: str) -> Dict[str, Any]:
-    value = _json(text, what)
+    value = _parsed(text, what)
     if not isinstance(value, dict):
         raise UsageError("%s: the arguments are one JSON object; %s" % (what, FORM))
     return value
