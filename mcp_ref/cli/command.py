@@ -70,7 +70,8 @@ def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
         head, tail = ["--"] + words[:at], words[at + 1:]
         if not tail:
             raise UsageError("after -- follows the command that starts the server")
-    parser = Parser(prog="%s %s" % (program(), name), description=_sentence(summary), allow_abbrev=False,
+    parser = Parser(prog="%s %s" % (program(), name), allow_abbrev=False,
+                    description=summary[:1].upper() + summary[1:] + ".",
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.set_defaults(json=False, action=action)
     command.configure(parser)
@@ -100,7 +101,3 @@ def _parsed(parser: Parser, words: List[str], command: Command) -> Any:
     options = parser.parse_intermixed_args(words)
     options.run = command.run
     return options
-
-
-def _sentence(summary: str) -> str:
-    return summary[:1].upper() + summary[1:] + "."

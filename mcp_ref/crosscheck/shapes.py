@@ -106,13 +106,10 @@ def of_type(hint: Any, revision: Revision) -> Shape:
     if origin is Literal:
         return Shape("words", words=frozenset(hint.__args__))
     if origin is Union:
-        here = [h for h in alternatives(hint) if not _is_model(h) or revision.has(h.since, h.until)]
+        here = [h for h in alternatives(hint)
+                if not (isinstance(h, type) and issubclass(h, Model)) or revision.has(h.since, h.until)]
         return _union([of_type(h, revision) for h in here])
     return Shape("array" if origin is list else "map", item=of_type(hint.__args__[-1], revision))
-
-
-def _is_model(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, Model)
 
 
 def of_class(cls: Type[Model], revision: Revision) -> Shape:
@@ -293,17 +290,14 @@ def _wrong_members(place: str, shape: Shape, full: Dict[str, Any], frame: Callab
                    context: Comparison) -> Iterator[str]:
     for member, (required, inner) in shape.members.items():
         without = frame({k: v for k, v in full.items() if k != member})
-        if required and _reads(without, False) == without and not _is_notification(without):
+        # A request without id is a frame of another kind, not a broken one.
+        kept = "method" not in without or "id" in without
+        if required and kept and _reads(without, False) == without:
             yield "%s.%s: required in the schema, optional here" % (place, member)
         for wrong in _WRONG:
             value = frame(dict(full, **{member: wrong}))
             if not _allows(inner, wrong, context) and _reads(value, False) == value:
                 yield "%s.%s: %s is accepted" % (place, member, json.dumps(wrong))
-
-
-def _is_notification(value: Dict[str, Any]) -> bool:
-    """A request without id is a frame of another kind, not a broken one."""
-    return "method" in value and "id" not in value
 
 
 _TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None), "array": list,

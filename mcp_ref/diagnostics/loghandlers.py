@@ -116,14 +116,11 @@ def is_configured(name: str) -> bool:
     logger: Optional[logging.Logger] = logging.getLogger(name)
     while logger is not None:
         for handler in logger.handlers:
-            if not isinstance(handler, logging.NullHandler) and not _is_ours(handler):
+            if not isinstance(handler, logging.NullHandler) and not type(handler).__module__.startswith(
+                    _PACKAGE + "."):
                 return True
         logger = logger.parent if logger.propagate else None
     return False
-
-
-def _is_ours(handler: logging.Handler) -> bool:
-    return type(handler).__module__.startswith(_PACKAGE + ".")
 
 
 class Writer:

@@ -165,7 +165,7 @@ def log_raised(who: str, error: BaseException, occasion: str = "") -> None:
     ``who``: what the function is to its author, such as ``tool 'add'`` or ``on_log callback``; not chosen by a peer.
     ``occasion``: what it was called for: method, request, session. Never raises, and never waits for a peer.
     """
-    key = _key_of(who, error)
+    key = (who, "%s.%s" % (type(error).__module__, type(error).__qualname__), *place_of(error))
     hidden = PLACES.admit(key)
     if hidden < 0:
         return
@@ -201,10 +201,6 @@ def place_of(error: BaseException) -> Tuple[str, int]:
         file, line = step.tb_frame.f_code.co_filename, step.tb_lineno
         step = step.tb_next
     return file, line
-
-
-def _key_of(who: str, error: BaseException) -> Key:
-    return (who, "%s.%s" % (type(error).__module__, type(error).__qualname__), *place_of(error))
 
 
 def _described(key: Key) -> str:

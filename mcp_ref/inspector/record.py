@@ -88,7 +88,8 @@ class SessionRecord:
         if event.kind == MESSAGE:
             several = isinstance(event.message, list)
             for message in event.message if several else [event.message]:
-                self._texts.append(_bytes_of(event) if event.text and not several else _as_text(message))
+                self._texts.append(_bytes_of(event) if event.text and not several
+                                   else json.dumps(message, ensure_ascii=False))
                 self._said.append(_revision_in(message))
                 self._about.append(_about(message))
         elif event.kind in (REQUEST, RESPONSE):
@@ -108,7 +109,8 @@ class SessionRecord:
 
         ``glossary``: by revision, an object of ``methods`` and ``types``, as the command `explain` has them.
         """
-        remarks = [_remark(finding) for finding in findings]
+        remarks = [Remark(each.verdict, each.rule.id, each.party, each.evidence, each.number, each.exchange,
+                          each.connection, each.time) for each in findings]
         whole = self._scribe.conversation(remarks)
         steps = [step for step in whole.steps if isinstance(step, Step)]
         at = {id(remark): place for place, step in enumerate(steps) for remark in step.remarks}
@@ -253,11 +255,6 @@ class LiveRecord(SessionRecord):
         return self._in_exchange.get(finding.exchange, -1) if finding.exchange else -1
 
 
-def _as_text(message: Any) -> str:
-    """Return a message as JSON, as people read it: also one that this package would not send."""
-    return json.dumps(message, ensure_ascii=False)
-
-
 def _bytes_of(event: Event) -> str:
     """Return bytes that are not canonical; those that are no UTF-8 as escapes."""
     return event.text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -280,11 +277,6 @@ def _about(message: Any) -> str:
     params = message.get("params") if isinstance(message, dict) else None
     found = (params.get(name) for name in ("name", "uri", "taskId")) if isinstance(params, dict) else ()
     return next((plain(shorten(each, _ABOUT)) for each in found if isinstance(each, str)), "")
-
-
-def _remark(finding: Finding) -> Remark:
-    return Remark(finding.verdict, finding.rule.id, finding.party, finding.evidence, finding.number, finding.exchange,
-                  finding.connection, finding.time)
 
 
 def _findings(findings: Sequence[Finding], at: Sequence[int], among: Sequence[Finding] = ()) -> List[Dict[str, Any]]:

@@ -278,7 +278,7 @@ class Scribe:
         if isinstance(method, str):
             counted, sense = shorten(plain(method), _ID * 2), ASKED if id else ""
         else:
-            asked = self._asked.pop((event.connection, _other_party(event.direction), id), None)
+            asked = self._asked.pop((event.connection, SERVER if event.direction == CLIENT else CLIENT, id), None)
             counted, sense = (asked.method, ANSWERED) if asked is not None else ("", "")
         place = self._add(MESSAGE, event, label, self._messages, counted, sense)
         if event.exchange in self._streams and event.direction == SERVER and event.exchange:
@@ -396,10 +396,6 @@ def pairs(event: Event) -> List[Tuple[str, str]]:
 def _id_of(params: Any) -> str:
     id = params.get("requestId") if isinstance(params, dict) else None
     return "" if id is None else dumps(id)
-
-
-def _other_party(party: str) -> str:
-    return SERVER if party == CLIENT else CLIENT
 
 
 def _keys(method: str, state: Any, named: Any) -> List[str]:

@@ -40,7 +40,7 @@ def lines(drawn: Conversation) -> List[str]:
             found.append(_note(names.get(begins[place].connection, first), "== %s ==" % begins[place].label))
         for group in opened.get(place, ()):
             found += ["    " + _SHADE, _note(names.get(group.connection, first), group.label)]
-        found += _gap(step, at) if isinstance(step, Gap) else list(_step(step, at))
+        found += [_note(at, step.label)] if isinstance(step, Gap) else list(_step(step, at))
         found += ["    end"] * closed.get(place, 0)
     found += [_note(first, _said(remark)) for remark in drawn.astray]
     return found
@@ -52,10 +52,6 @@ def _name(party: str, at: int) -> str:
 
 def _note(at: int, text: str) -> str:
     return "    Note over C%d,S%d: %s" % (at, at, escaped(text))
-
-
-def _gap(gap: Gap, at: int) -> List[str]:
-    return [_note(at, gap.label)]
 
 
 def _step(step: Step, at: int) -> Iterator[str]:

@@ -14,7 +14,7 @@ tasks that go on), and the arrow. Only ASCII; no line is wider than asked for.
 """
 
 from textwrap import wrap
-from typing import Iterable, List, Sequence, Set
+from typing import List, Sequence, Set
 
 from ..wiretrace import CLIENT, MESSAGE, SERVER
 from ..wiretrace.text import plain
@@ -81,7 +81,9 @@ def _brackets(groups: Sequence[Group], count: int) -> List[str]:
     """Return a sign for each place: ``+`` where a group begins or ends, ``|`` where one goes on."""
     change = [0] * (count + 1)
     ends: Set[int] = set()
-    for group in _long(groups):
+    for group in groups:
+        if len(group.steps) < 2:
+            continue
         change[group.steps[0]] += 1
         change[group.steps[-1]] -= 1
         ends.update((group.steps[0], group.steps[-1]))
@@ -90,7 +92,3 @@ def _brackets(groups: Sequence[Group], count: int) -> List[str]:
         inside += change[place]
         signs.append("+" if place in ends else "|" if inside else " ")
     return signs
-
-
-def _long(groups: Iterable[Group]) -> Iterable[Group]:
-    return (group for group in groups if len(group.steps) > 1)

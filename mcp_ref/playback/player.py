@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ..checker.observed import META_REVISION, META_SUBSCRIPTION, NOTIFICATION, REQUEST, id_key, kind_of
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ConnectionLost
-from ..methods import CANCELLED, INITIALIZE, LISTEN, PROGRESS
+from ..methods import CANCELLED, INITIALIZE, PROGRESS
 from ..revisions import NAMES, revision
 from ..threads import start_thread
 from .meaning import differences, key_of, shown_request, texts, without_meta
@@ -364,8 +364,3 @@ class Player:
 
 def _count_answer(tally: Tally) -> None:
     tally.answered += 1
-
-
-def is_endless(turn: Turn) -> bool:
-    """Return True for a request that has no response in the recording although nothing went wrong."""
-    return turn.is_request and turn.answer is None and (turn.message.method == LISTEN or turn.left)

@@ -21,6 +21,7 @@ not judged: that is what the command `check` is for.
 
 import secrets
 import threading
+from functools import partial
 from typing import Any, Dict, List, Optional
 
 from ..checker.observed import REQUEST, id_key, kind_of
@@ -264,15 +265,10 @@ class Site:
             return
         for each in requests:
             if is_stateless(each) is not False:
-                self._end_with(exchange, talk, each["id"], reply)
+                # Going away cancels [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation].
+                exchange.on_close = partial(talk.player.leave, each["id"], reply)
         steps = [step for _, turn in turns if turn is not None for step in turn.steps]
         reply.begin(_status(turns, reply), len(steps) == 1 and steps[0].message.kind in ANSWERS)
-
-    @staticmethod
-    def _end_with(exchange: Exchange, talk: _Conversation, id: Any, reply: _Reply) -> None:
-        """Give a request up when its client goes away: the way to cancel where there are no sessions
-        [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation]."""
-        exchange.on_close = lambda: talk.player.leave(id, reply)
 
 
 def _status(turns: Any, reply: _Reply) -> int:

@@ -276,7 +276,8 @@ def har(data: bytes) -> Iterator[Event]:
     recorders = _recorders(teller, entries)
     for entry in entries:
         http = recorders.get(entry.origin)
-        if http is not None and _wanted(entry, http):
+        if http is not None and (
+                entry.request.target.partition("?")[0] in http.endpoints or _is_document(entry)):
             _record(http, entry, teller.start - begin)
     header, *events = found
     yield header
@@ -299,10 +300,6 @@ def _recorders(teller: Teller, entries: List[_Entry]) -> Dict[str, HttpRecorder]
         for path in sorted(paths[origin]):
             http.add(path)
     return made
-
-
-def _wanted(entry: _Entry, http: HttpRecorder) -> bool:
-    return entry.request.target.partition("?")[0] in http.endpoints or _is_document(entry)
 
 
 def _is_document(entry: _Entry) -> bool:

@@ -135,7 +135,7 @@ class Relay:
         self._server: Optional[Side] = None
         self._scope = CancelScope()
         self._requests = Framer()
-        self._responses = Framer(self._method_of_next)
+        self._responses = Framer(lambda: self._open[0].method if self._open else None)
         self._open: Deque[_Exchange] = deque()
         """The exchanges that have no whole response."""
         self._sending: Optional[_Exchange] = None
@@ -317,9 +317,6 @@ class Relay:
             exchange = self._open.popleft()
             exchange.body_end(SERVER)
             exchange.end(SERVER, True)
-
-    def _method_of_next(self) -> Optional[str]:
-        return self._open[0].method if self._open else None
 
     def _unread(self, party: str, count: int) -> None:
         """Record once for each side that its bytes are not understood."""

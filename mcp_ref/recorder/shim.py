@@ -167,7 +167,8 @@ class Shim:
         except ConnectFailed as error:
             self._teller.tell(CLOSE, text=str(error))
             raise
-        before = {number: signal.signal(number, self._signalled) for number in _numbers()
+        before = {number: signal.signal(number, self._signalled)
+                  for number in [int(getattr(signal, name)) for name in PASSED_ON]
                   if signal.getsignal(number) != signal.SIG_IGN}
         self._backlog = Backlog()
         try:
@@ -324,10 +325,6 @@ class Shim:
         else:  # it has ended, and we wait for a reader of what it has left
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-
-
-def _numbers() -> List[int]:
-    return [int(getattr(signal, name)) for name in PASSED_ON]
 
 
 def from_terminal() -> bool:

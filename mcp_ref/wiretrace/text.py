@@ -73,7 +73,8 @@ class TextForm:
         party = _PARTIES.get(event.direction, "")
         if event.kind != "message":
             mark = start + _MARKS.get(event.kind, "~~") + (" " + party + " " if party else "") + " "
-            return [self._fit(mark + text) for text in self.said(event)]
+            return [mark + text if self._width is None else shorten(mark + text, self._columns)
+                    for text in self.said(event)]
         self._connection = event.connection
         if event.exchange in self._events:
             self._events[event.exchange] += 1
@@ -108,9 +109,6 @@ class TextForm:
         if self._columns is not None and width is not None:
             width = max(self._columns - len(start) - len(end), _LEAST)
         return start + shorten(text, width) + end
-
-    def _fit(self, line: str) -> str:
-        return line if self._width is None else shorten(line, self._columns)
 
     def _with_reference(self, direction: str, label: str, body: Any) -> Any:
         """Return the contents of a message with those parts of `_meta` left out that were there before."""

@@ -259,13 +259,14 @@ def lines(name, count=20):
 
 LAID = {"a.py": "from .c import c\n\n" + lines("both", 6) + lines("a"),
         "b.py": "from .a import a\n\n" + lines("both", 6) + lines("b"), "c.py": "c\n",
-        "one/x.py": "from ..a import a\n\n" + lines("x"), "split.py": lines("s"), "p.py": "p\n", "r.py": "r\n"}
+        "one/x.py": "from ..a import a\n\n" + lines("x"), "split.py": lines("s"), "p.py": "p\n", "r.py": "r\n", "old/y.py": "y\n"}
 MOVES = """# version\told\tnew
 1.0\tc.py\tq.py
 1.5\tone/x.py\tmid/x.py
 2.0\ta.py\tab.py
 2.0\tb.py\tab.py
 2.0\tmid/\twing/deep/
+2.0\told/\twing/
 2.0\tsplit.py\tfirst.py
 2.0\tsplit.py\tsecond.py
 2.0\tp.py\tq.py
@@ -302,6 +303,8 @@ LAYOUTS = [
     ("deleted, one to one", {"one/x.py": None}, {}, {"wing/deep/x.py": BACK}),
     ("deleted, into another", {"b.py": None}, {},
      {"b.py": "deleted here, and part of ab.py in mcp_ref 2.0: it is back there"}),
+    ("gone, from a folder that moved", {"old/y.py": ("y", "mine")}, {},
+     {"old/y.py": "changed here, and gone in mcp_ref 2.0: it stays"}),
     ("one's own where it goes", {"one/x.py": ("x_15\n", "mine\n"), "wing/deep/x.py": "my\n"},
      {"wing/deep/x.py": (MOVED["wing/deep/x.py"], MARKS % ("my\n", MOVED["wing/deep/x.py"]))},
      {"one/x.py": BESIDE % "wing/deep/x.py", "wing/deep/x.py": PLACES}),

@@ -65,7 +65,7 @@ def _inspect(options: Any) -> int:
     http = HttpServer(partial(_handle, own), "127.0.0.1", options.port, name="inspect")
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as ends:
         for number in (getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)):
-            ends.callback(signal.signal, number, signal.signal(number, _told_to_end) or signal.SIG_DFL)
+            ends.callback(signal.signal, number, signal.signal(number, signal.default_int_handler) or signal.SIG_DFL)
         for end in (trace.close, http.close, desk.close, feed.close):
             ends.callback(end)
         http.open()
@@ -77,10 +77,6 @@ def _inspect(options: Any) -> int:
         while True:  # short waits: a signal that comes just before a wait begins is handled only when the wait ends
             threading.Event().wait(0.5)
     return DONE
-
-
-def _told_to_end(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
 
 
 _SHARED: Dict[str, Any] = {

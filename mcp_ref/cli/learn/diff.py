@@ -39,7 +39,7 @@ def changes(before: Revision, after: Revision) -> Dict[str, Any]:
         "to": str(after),
         "features": _features(before, after),
         "methods": _methods(before, after),
-        "types": _types(before, after),
+        "types": [*filter(None, (_compare(name, before, after) for name in facts.type_names()))],
         "codes": _codes(before, after),
     }
 
@@ -73,11 +73,6 @@ def _methods(before: Revision, after: Revision) -> List[Change]:
             change["traits"] = []
         found.append(change)
     return found
-
-
-def _types(before: Revision, after: Revision) -> List[Change]:
-    compared = (_compare(name, before, after) for name in facts.type_names())
-    return [change for change in compared if change]
 
 
 def _compare(name: str, before: Revision, after: Revision) -> Optional[Change]:
@@ -147,17 +142,14 @@ def _method_text(change: Change) -> List[str]:
 def _type_text(change: Change) -> List[str]:
     lines = [_headline(change)]
     for inside in change.get("members", ()):
-        shapes = [_shape_text(inside[side]) for side in ("before", "after") if inside[side]]
+        shapes = ["%s, %s" % (shape["type"], "required" if shape["required"] else "optional")
+                  for shape in (inside["before"], inside["after"]) if shape]
         lines.append("    " + _headline(inside, " -> ".join(shapes)))
     if "before" in change:
         old, new = change["before"], change["after"]
         lines += ["    - " + part for part in old if part not in new]
         lines += ["    + " + part for part in new if part not in old]
     return lines
-
-
-def _shape_text(shape: Dict[str, Any]) -> str:
-    return "%s, %s" % (shape["type"], "required" if shape["required"] else "optional")
 
 
 def _code_text(change: Change) -> List[str]:

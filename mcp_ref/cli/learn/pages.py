@@ -15,6 +15,7 @@ import os
 import re
 import tokenize
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...requirements import EXTENSIONS, Requirement, covers, url
@@ -163,7 +164,7 @@ def tests_of(requirement: str) -> Optional[List[str]]:
 @lru_cache(maxsize=None)
 def _named_in_tests() -> Optional[Dict[str, List[str]]]:
     """The names in quotes in the tests of a checkout, each with its lines; None outside of one."""
-    checkout = os.path.dirname(os.path.realpath(_folder()))
+    checkout = os.path.dirname(os.path.realpath(str(import_module(package_name()).__path__[0])))
     tests = os.path.join(checkout, "tests")
     if not os.path.isfile(os.path.join(tests, "requirements.py")):
         return None
@@ -179,12 +180,6 @@ def _named_in_tests() -> Optional[Dict[str, List[str]]]:
                         for each in dict.fromkeys(_QUOTED.findall(line)) if "." in line else ():
                             found.setdefault(each, []).append("%s:%d" % (shown, number))
     return found
-
-
-def _folder() -> str:
-    from importlib import import_module
-
-    return str(import_module(package_name()).__path__[0])
 
 
 # Pages and requirements

@@ -67,7 +67,8 @@ def _lifecycle(found: Dict[str, Any]) -> List[str]:
     lines = ["lifecycle of a connection, %s; C> client, S> server" % facts.window(
         HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]), ""]
     for number, phase in enumerate(PHASES):
-        lines += ["  " + line for line in _box(phase)]
+        edge = "  +-%s-+" % ("-" * len(phase))
+        lines += [edge, "  | %s |" % phase, edge]
         following = PHASES[number + 1] if number + 1 < len(PHASES) else None
         if following:
             lines += ["       |  %s" % text for text in _steps(phase, following)] + ["       v"]
@@ -75,11 +76,6 @@ def _lifecycle(found: Dict[str, Any]) -> List[str]:
     for phase in PHASES:
         lines += _permissions(phase)
     return [line.rstrip() for line in lines]
-
-
-def _box(phase: str) -> Tuple[str, str, str]:
-    edge = "+-%s-+" % ("-" * len(phase))
-    return edge, "| %s |" % phase, edge
 
 
 def _steps(phase: str, following: str) -> List[str]:

@@ -105,7 +105,8 @@ def signature(tool: Tool) -> str:
     A parameter, or a member of one, with a question mark may be left out, and the schema names no default.
     """
     output = "" if tool.output_schema is None else " -> " + shown(tool.output_schema, tool.output_schema)
-    return "%s(%s)%s" % (one_line(tool.name), _parameters(tool.input_schema), output)
+    return "%s(%s)%s" % (one_line(tool.name), _joined(
+        line for line, _ in _members(tool.input_schema, tool.input_schema)), output)
 
 
 def prompt_signature(prompt: Prompt) -> str:
@@ -153,10 +154,6 @@ def _object_in(schema: Any, whole: Any, steps: int = 3) -> Any:
         choices += schema[keyword][:_CHOICES] if isinstance(schema.get(keyword), list) else []
     found = (_object_in(each, whole, steps - 1) for each in choices)
     return next((each for each in found if parameters(each)), None)
-
-
-def _parameters(schema: Any) -> str:
-    return _joined(line for line, _ in _members(schema, schema))
 
 
 def _members(schema: Any, whole: Any, steps: int = 2) -> Iterator[Tuple[str, Any]]:
