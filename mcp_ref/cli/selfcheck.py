@@ -121,14 +121,6 @@ def _both_eras(target: Any, **options: Any) -> str:
     return "revisions %s and %s" % (LATEST_HANDSHAKE.name, LATEST.name)
 
 
-def _memory(stage: Stage) -> str:
-    return _both_eras(_small())
-
-
-def _stdio(stage: Stage) -> str:
-    return _both_eras(stage.program(), stderr=_unheard)
-
-
 def _listening(address: str) -> Callable[[Stage], str]:
     def check(stage: Stage) -> str:
         listener = _small().listen(address)
@@ -303,7 +295,8 @@ def _ended_by(number: str) -> Callable[[Stage], str]:
 
 
 CHECKS: Tuple[Tuple[str, str, Callable[[Stage], str]], ...] = (
-    ("transports", "memory", _memory), ("transports", "stdio", _stdio),
+    ("transports", "memory", lambda stage: _both_eras(_small())),
+    ("transports", "stdio", lambda stage: _both_eras(stage.program(), stderr=_unheard)),
     ("transports", "Streamable HTTP", _listening("http://127.0.0.1:0/mcp")), ("transports", "HTTP+SSE", _http_sse),
     ("transports", "HTTP over IPv6", _six), ("transports", "TCP", _listening("tcp://127.0.0.1:0")),
     ("transports", "Unix socket", _unix),

@@ -177,10 +177,8 @@ class Access:
         return found
 
     def _shown(self, request: HttpRequest) -> Reply:
-        refused = self._foreign(request)
-        if refused is not None:
-            return refused
-        return 200, (("Content-Type", "text/html; charset=utf-8"), *_SAFE), self._page
+        shown = 200, (("Content-Type", "text/html; charset=utf-8"), *_SAFE), self._page
+        return self._foreign(request) or shown
 
     def _news(self, request: HttpRequest) -> Reply:
         refused = self._refusal(request)

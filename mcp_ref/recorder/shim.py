@@ -63,14 +63,14 @@ _SLICE = 0.5
 
 
 class Lines:
-    """Puts bytes together to lines. `line` is called with each, without its LF, and the time of its last byte."""
+    """Joins bytes to lines and records each with the time of its last byte: as a message, or as a line of stderr."""
 
-    longest = LONGEST_LINE
-    what = "a line"
-
-    def __init__(self, teller: Teller, direction: str) -> None:
+    def __init__(self, teller: Teller, direction: str, stderr: bool = False) -> None:
         self._teller = teller
         self._direction = direction
+        self._stderr = stderr
+        self._longest = LONGEST_STDERR if stderr else LONGEST_LINE
+        self._what = "line on standard error" if stderr else "line"
         self._line = bytearray()
         self._size = 0
 
@@ -95,15 +95,11 @@ class Lines:
         """Take it that nothing more comes."""
         if self._size:
             self._end_line(at)
-            self._teller.tell(TRANSPORT, self._direction, at, "the last %s has no line end" % self.what[2:])
-
-    def line(self, at: float, data: bytes) -> None:
-        """Record a line."""
-        self._teller.message(self._direction, data, at)
+            self._teller.tell(TRANSPORT, self._direction, at, "the last %s has no line end" % self._what)
 
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
-        if self._size <= self.longest:
+        if self._size <= self._longest:
             self._line += part
         else:
             self._line = bytearray()
@@ -111,25 +107,13 @@ class Lines:
     def _end_line(self, at: float) -> None:
         size, data = self._size, bytes(self._line)
         self._line, self._size = bytearray(), 0
-        if size > self.longest:
-            self._teller.tell(GAP, self._direction, at, "%s of %d bytes, of which more than %d are not recorded" % (
-                self.what, size, self.longest))
+        if size > self._longest:
+            self._teller.tell(GAP, self._direction, at, "a %s of %d bytes, of which more than %d are not recorded" % (
+                self._what, size, self._longest))
+        elif self._stderr:
+            self._teller.tell(STDERR, SERVER, at, data.rstrip(b"\r").decode("utf-8", "backslashreplace"))
         else:
-            self.line(at, data)
-
-
-class StderrLines(Lines):
-    """`Lines` of what a server writes on its standard error."""
-
-    longest = LONGEST_STDERR
-    what = "a line on standard error"
-
-    def __init__(self, teller: Teller) -> None:
-        super().__init__(teller, SERVER)
-
-    def line(self, at: float, data: bytes) -> None:
-        """Record a line."""
-        self._teller.tell(STDERR, SERVER, at, data.rstrip(b"\r").decode("utf-8", "backslashreplace"))
+            self._teller.message(self._direction, data, at)
 
 
 # The shim
@@ -260,7 +244,7 @@ class Shim:
 
     def _carry_errors(self, child: "subprocess.Popen[bytes]") -> None:
         source: Any = child.stderr
-        lines = StderrLines(self._teller)
+        lines = Lines(self._teller, SERVER, stderr=True)
         stream = Stream(self._backlog, lines.lost)
         if self._copy(source.fileno(), self._errors, stream, lines) is None:
             self._backlog.put(lambda at, _: lines.end(at), None)

@@ -259,7 +259,8 @@ def lines(name, count=20):
 
 LAID = {"a.py": "from .c import c\n\n" + lines("both", 6) + lines("a"),
         "b.py": "from .a import a\n\n" + lines("both", 6) + lines("b"), "c.py": "c\n",
-        "one/x.py": "from ..a import a\n\n" + lines("x"), "split.py": lines("s"), "p.py": "p\n", "r.py": "r\n", "old/y.py": "y\n"}
+        "one/x.py": "from ..a import a\n\n" + lines("x"), "split.py": lines("s"),
+        "p.py": "p\n", "r.py": "r\n", "old/y.py": "y\n"}
 MOVES = """# version\told\tnew
 1.0\tc.py\tq.py
 1.5\tone/x.py\tmid/x.py

@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional, Tuple
 
 from ...errors import AnswerLost, AuthError, ConnectionLost, HttpStatus, PeerProtocolError, RequestTimeout
 from ...streamable.client.posts import WRONG_PATH, WRONG_PATHS
-from .causes import LISTS, Symptom
+from .causes import LISTS, Symptom, fails_at
 from .evidence import HTTP, Finding, Patient, SeenExchange
 from .looks import elsewhere, first_words, login, names_in_certificate, speaks_tls
 
@@ -20,14 +20,6 @@ _A_WEB_PAGE = re.compile(r"\s*text/html|\s*application/xhtml", re.IGNORECASE).ma
 
 
 # The way
-
-def _bad_address(patient: Patient) -> Finding:
-    return {"said": patient.said_by(patient.error)} if patient.step == ADDRESS and patient.error else None
-
-
-def _proxy_odd(patient: Patient) -> Finding:
-    return {"said": patient.said_by(patient.error)} if patient.step == PROXY and patient.error else None
-
 
 def _failed(patient: Patient, *kinds: Any) -> Optional[OSError]:
     """Return the system's error, of one of these kinds, by which the connection failed; None for another reason."""
@@ -73,14 +65,6 @@ def _of_unix(test: Callable[[str], bool]) -> Callable[[Patient], Finding]:
         except OSError:  # a folder on the way is closed to us
             return None
     return seen
-
-
-def _is_no_socket(path: str) -> bool:
-    return not stat.S_ISSOCK(os.stat(path).st_mode)
-
-
-def _is_closed_to_us(path: str) -> bool:
-    return not os.access(path, os.W_OK)
 
 
 def _refused(patient: Patient) -> Finding:
@@ -302,10 +286,10 @@ def _silent(patient: Patient) -> Finding:
 
 
 TABLE: Tuple[Symptom, ...] = (
-    Symptom("bad-address", _bad_address,
+    Symptom("bad-address", fails_at(ADDRESS),
             "The address cannot be read: {said}.",
             "Write http://host:port/path, https://..., tcp://host:port or unix:///path."),
-    Symptom("proxy-odd", _proxy_odd,
+    Symptom("proxy-odd", fails_at(PROXY),
             "The proxy that HTTPS_PROXY or HTTP_PROXY asks for cannot be used: {said}.",
             "Set the variable to http://host:port, or take the server out by NO_PROXY."),
     Symptom("proxy-unreachable", _proxy_unreachable,
@@ -321,10 +305,10 @@ TABLE: Tuple[Symptom, ...] = (
     Symptom("socket-missing", _of_unix(lambda path: not os.path.exists(path)),
             "There is no socket {path}.",
             "Start the server, or correct the path."),
-    Symptom("not-a-socket", _of_unix(_is_no_socket),
+    Symptom("not-a-socket", _of_unix(lambda path: not stat.S_ISSOCK(os.stat(path).st_mode)),
             "{path} is there, but it is no socket.",
             "Correct the path."),
-    Symptom("no-permission", _of_unix(_is_closed_to_us),
+    Symptom("no-permission", _of_unix(lambda path: not os.access(path, os.W_OK)),
             "The socket {path} is not open to this user.",
             "Run as its owner, or have the server make it accessible (its group, its mode)."),
     Symptom("certificate-expired", _certificate(_EXPIRED, _NOT_YET),

@@ -40,6 +40,11 @@ def decide(patient: Patient, table: Sequence[Symptom]) -> Cause:
     raise LookupError("the last row fits everything")
 
 
+def fails_at(step: str) -> Callable[[Patient], Finding]:
+    """Return a function that recognises any error of a step, in its own words."""
+    return lambda patient: {"said": patient.said_by(patient.error)} if patient.step == step and patient.error else None
+
+
 # What servers of all kinds have in common: the conversation itself
 
 LISTS = "lists"

@@ -8,7 +8,7 @@ from typing import Callable, Optional, Tuple
 from ...errors import ConnectionLost, RequestTimeout
 from ...transports.lines.missing import instead, like_file
 from ..command import program
-from .causes import LISTS, Symptom
+from .causes import LISTS, Symptom, fails_at
 from .evidence import Finding, Patient
 from .looks import answers_at_the_end
 
@@ -24,10 +24,6 @@ _HOME = os.path.abspath(__file__).rpartition(os.sep + os.path.join(*__name__.spl
 
 
 # Before the start
-
-def _bad_command_line(patient: Patient) -> Finding:
-    return {"said": patient.said_by(patient.error)} if patient.step == WORDS and patient.error else None
-
 
 def _not_an_address(patient: Patient) -> Finding:
     word = patient.words[0] if patient.step == PROGRAM else ""
@@ -274,10 +270,6 @@ def _answers_late(patient: Patient) -> Finding:
     return {"took": "%.1f" % patient.late, "allowed": "%g" % allowed, "twice": "%g" % (2 * allowed)}
 
 
-def _probe_hangs(patient: Patient) -> Finding:
-    return None if patient.late is None else {}
-
-
 def _keeps_answers(patient: Patient) -> Finding:
     return {} if is_silent(patient) and answers_at_the_end(patient) else None
 
@@ -300,7 +292,7 @@ TO_STDERR = ("On stdio only messages may go to stdout: print to stderr (Python: 
              "logging; JavaScript: console.error), and silence what libraries print.")
 
 TABLE: Tuple[Symptom, ...] = (
-    Symptom("bad-command-line", _bad_command_line,
+    Symptom("bad-command-line", fails_at(WORDS),
             "The command cannot be taken apart into words: {said}.",
             "Close the quotation; or write the command last, after --, as in a shell."),
     Symptom("no-folder", _no_folder,
@@ -395,7 +387,7 @@ TABLE: Tuple[Symptom, ...] = (
             "The server answers after {took} s, and was given {allowed} s.",
             "Give it more time: --timeout {twice} (hosts have settings for that). If the first start downloads "
             "something, start it once by hand."),
-    Symptom("probe-hangs", _probe_hangs,
+    Symptom("probe-hangs", lambda patient: None if patient.late is None else {},
             "The server answers initialize, but nothing any more after server/discover, which revisions without a "
             "handshake begin with.",
             "Use --era legacy (in Python: era=\"legacy\"). Its author: answer unknown methods with error -32601."),

@@ -343,7 +343,10 @@ def authorization(options: Any) -> Dict[str, Any]:
         if given != ["--token-env"]:
             raise UsageError("--token-env sends a token that is there already: leave %s out" % given[1])
         return {"token": _secret(options.token_env, "--token-env")}
-    return {"auth": _client_credentials(options) if options.client_credentials else _oauth(options)}
+    try:
+        return {"auth": _client_credentials(options) if options.client_credentials else _oauth(options)}
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _given(options: Any) -> List[str]:
@@ -370,10 +373,7 @@ def _oauth(options: Any) -> "Authorizing":
     from ...auth.client.oauth import OAuth
 
     how: Dict[str, Any] = {"authorize": _by_hand} if options.no_browser else {"open_browser": _open}
-    try:
-        return OAuth(client_metadata_url=options.client_metadata, **how, **_common(options))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    return OAuth(client_metadata_url=options.client_metadata, **how, **_common(options))
 
 
 def _client_credentials(options: Any) -> "Authorizing":
@@ -387,10 +387,7 @@ def _client_credentials(options: Any) -> "Authorizing":
                          "without it the secret would go to any that the server names")
     from ...auth.client.machine import ClientCredentials
 
-    try:
-        return ClientCredentials(**_common(options))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    return ClientCredentials(**_common(options))
 
 
 def _secret(name: str, option: str) -> str:
