@@ -44,6 +44,7 @@ def begin(options: Any, client: "Client", arguments: Dict[str, Any]) -> int:
 
 
 def tasks(options: Any) -> int:
+    """Run one action of the command `tasks`, and return its exit code."""
     if (options.id is None) != (options.action == "list"):
         raise UsageError("tasks %s takes %s" % (
             options.action, "no id" if options.action == "list" else "the id of a task"))
@@ -143,6 +144,7 @@ def _step(value: float, total: Optional[float], message: Optional[str]) -> None:
 
 
 def tasks_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command `tasks`."""
     server_options(parser)
     save_option(parser)
     parser.add_argument("id", metavar="ID", nargs="?", help="the task")
