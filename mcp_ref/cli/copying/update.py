@@ -68,7 +68,7 @@ def plan(copy: Copy, new: Dict[str, bytes], moved: Callable[[str], List[str]]) -
 
 
 class _Plan:
-    """What becomes of the files of one copy. Paths are those of the copy, places those of the new version."""
+    """The fates of the files of one copy. Paths are those of the copy, places those of the new version."""
 
     def __init__(self, copy: Copy, new: Dict[str, bytes], moved: Callable[[str], List[str]]) -> None:
         self.copy = copy
