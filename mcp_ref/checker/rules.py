@@ -50,8 +50,8 @@ a string, `Broken`    the rule was broken: the evidence, shortened, perhaps with
 `CannotTell`          it depends on what was not recorded, or was forgotten
 ====================  ==========================================================================================
 
-A page also has the table UNDECIDED: the ids of binding requirements that nobody who only observes can decide, each with
-its reason.
+A page also adds to the table UNDECIDED: the ids of binding requirements that nobody who only observes can decide, each
+with its reason.
 
 Most rules have nothing to say about most messages. ``when`` names circumstances (CIRCUMSTANCES) without which a rule
 returns None, so that it need not be asked: what is asked is looked up in one table. ``given`` is a function that has to
@@ -261,7 +261,7 @@ RULES: Dict[str, Rule] = {}
 """All rules by id; `load` fills it."""
 OBSERVERS: List[Observer] = []
 UNDECIDED: Dict[str, str] = {}
-"""The binding requirements that no observer can decide, with the reason; `load` fills it from the pages."""
+"""The binding requirements that no observer can decide, with the reason; the pages fill it."""
 OWN: Dict[str, Requirement] = {}
 """The rows of rules that are no requirement of the list: definitions of a schema."""
 
@@ -343,7 +343,7 @@ def _import_pages() -> None:
     from . import pages
 
     for name in pages.NAMES:
-        UNDECIDED.update(getattr(import_module("%s.%s" % (pages.__name__, name)), "UNDECIDED", {}))
+        import_module("%s.%s" % (pages.__name__, name))
 
 
 def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int], beside: bool = True,

@@ -1,7 +1,7 @@
 """Rules of finding the authorization server [2025-06-18..2025-11-25 basic/authorization §Authorization Server
 Discovery], [2026-07-28 basic/authorization/authorization-server-discovery]."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import bearer, challenges
@@ -11,8 +11,6 @@ from .auth_flow import (
     RESOURCE_METADATA, address, asks, candidates, flow_of, host_of, is_discovery, is_resource_metadata, metadata, plain,
     registration,
 )
-
-UNDECIDED: Dict[str, str] = {}
 
 MOST_REPEATS = 5
 """Refusals of the same request, one after the other, after which a client does not respond to them."""

@@ -4,14 +4,12 @@ The parts of a flow go to several servers, so it is the trace that remembers the
 """
 
 from math import inf
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import Challenge, bearer, mask_of, query_of, split
 from ...observed import Exchange, Head
 from ...rules import END, RESPONSE, observe
-
-UNDECIDED: Dict[str, str] = {}
 
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 OAUTH_METADATA = "/.well-known/oauth-authorization-server"

@@ -1,7 +1,7 @@
 """Rules of finding the authorization server beside the MCP server [2025-03-26 basic/authorization §Server Metadata
 Discovery], [2025-06-18 basic/authorization §Server Metadata Discovery]."""
 
-from typing import Dict, Mapping, Optional
+from typing import Mapping, Optional
 
 from ...observed import Exchange
 from ...rules import END, HEAD, KEPT, RESPONSE, Broken, Verdict, rule
@@ -10,8 +10,6 @@ from .auth_flow import (
     OAUTH_METADATA, address, authorization_request, flow_of, host_of, is_discovery, json_of, metadata, registration,
     token_of, token_request,
 )
-
-UNDECIDED: Dict[str, str] = {}
 
 _GONE = (404, 405, 410)
 _WORDS = ("unauthorized", "unauthenticated", "authentication required", "authorization required", "missing token",

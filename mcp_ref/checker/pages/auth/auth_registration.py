@@ -6,12 +6,12 @@ from typing import Any, Optional
 from ....jsontext import dumps
 from ...httpfacts import is_local, key_of, split
 from ...observed import Exchange
-from ...rules import END, KEPT, RESPONSE, Broken, CannotTell, Verdict, observe, rule
+from ...rules import END, KEPT, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from .auth_flow import (
     Issuer, Registered, address, asks, flow_of, is_served, metadata, plain, registration, token_request,
 )
 
-UNDECIDED = {
+UNDECIDED.update({
     "auth.dcr-should": "a client that does not register may have an id from elsewhere; an option that is not used is "
                        "not seen",
     "auth.registration-preregistered": "whether a client has an id from elsewhere for a server is known to it alone",
@@ -20,7 +20,7 @@ UNDECIDED = {
     "auth.dcr-application-type-web": "native applications may have https redirects, too; what kind an application is "
                                      "stays unknown",
     "auth.dcr-surface-error": "what is shown to people is no traffic",
-}
+})
 MOST_REPEATS = 3
 """Refusals of the same registration, one after the other, that are too many: nothing changes between them."""
 SERVER = """

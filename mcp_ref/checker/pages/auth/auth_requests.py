@@ -5,7 +5,7 @@ from typing import Any, Mapping, Optional
 
 from ...httpfacts import is_local, mask_of, split
 from ...observed import Exchange
-from ...rules import KEPT, RESPONSE, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, rule
 from .auth_discovery import challenged, found
 from .auth_flow import (
     Authorized, Registered, asks, authorization_request, flow_of, host_of, plain, registration, token_request,
@@ -13,14 +13,14 @@ from .auth_flow import (
 )
 from .auth_registration import ASKS, NATIVE, TRADES, authorizes, exchanges, issuer_of, registers, server
 
-UNDECIDED = {
+UNDECIDED.update({
     "auth.iss-record": "what a client keeps for itself is no traffic; a check that is left out shows by the codes used",
     "auth.iss-absent-proceed": "a client that does not go on may have had any other reason",
     "auth.iss-error-responses": "what a client does with the text of an error, and shows of it, is no traffic",
     "auth.resource-case-robust": "it is the authorization server that takes or refuses a spelling, and it is no party "
                                  "of the conversation",
     "auth.scope-no-assumption": "what a client assumes is in no message; the scopes that it asks for are judged alone",
-}
+})
 _TYPES = ("authorization_code", "refresh_token", "client_credentials")
 
 

@@ -6,15 +6,15 @@ from typing import Any, Optional, Tuple
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import bearer, challenges, mask_of, query_of
 from ...observed import Exchange
-from ...rules import KEPT, RESPONSE, Broken, CannotTell, Verdict, observe, rule
+from ...rules import KEPT, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from .auth_discovery import found
 from .auth_flow import Flow, Issued, flow_of, host_of, is_served, plain, token_of, words
 from .auth_registration import TRADES, exchanges, server
 
-UNDECIDED = {
+UNDECIDED.update({
     "auth.scope-hierarchy": "which scopes imply which is known to the server alone",
     "auth.step-up-user": "whether a client acts for a user, and whether the user wanted no more, stays unknown",
-}
+})
 SKEW = 300.0
 """Seconds by which clocks may differ: a token may be taken so long after its end."""
 MOST_REPEATS = 5

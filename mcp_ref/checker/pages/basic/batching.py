@@ -1,14 +1,12 @@
 """Rules of batches, which one revision has [2025-03-26 basic/index §Batching]."""
 
-from typing import Any, Dict
+from typing import Any
 
 from ....methods import INITIALIZE
 from ....wiretrace import CLIENT
 from ...bounds import Bounds, Forgetful
 from ...observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Batch, Message
 from ...rules import BATCH, KEPT, Broken, CannotTell, Verdict, observe, rule
-
-UNDECIDED: Dict[str, str] = {}
 
 _ASKS = (REQUEST, NOTIFICATION)
 _LONG = 50

@@ -7,14 +7,14 @@ from typing import Any, Optional
 from ....methods import CANCELLED, INITIALIZE, LISTEN, PROGRESS
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, NOTIFICATION, RESULT, Connection, Exchange, Message
-from ...rules import END, FINISH, KEPT, PROCESS, Broken, CannotTell, Happening, Verdict, observe, rule
+from ...rules import END, FINISH, KEPT, PROCESS, UNDECIDED, Broken, CannotTell, Happening, Verdict, observe, rule
 from ...values import shown
 from .progress import request_of_token
 
 _WISH = "the wish to end a request is inside the client: one that waits on looks the same"
 _INSIDE = "the work and the memory of a receiver are inside it, and a trace shows neither"
 
-UNDECIDED = {
+UNDECIDED.update({
     "cancel.client-notifies": _WISH,
     "cancel.stdio-notification": _WISH,
     "cancel.stop-processing": _INSIDE,
@@ -23,7 +23,7 @@ UNDECIDED = {
     "cancel.ignore-late-response": "a party that ignores a response does nothing that could be seen",
     "cancel.log-reason": "the logs of a party are not in the trace",
     "timeout.configurable": "an interface for programs is not in the trace",
-}
+})
 
 LATENCY = 5.0
 """Seconds within which a message may have been under way when another one was sent: no page names a time."""

@@ -23,8 +23,6 @@ from ...values import at, has_mask, masked, short
 from .lifecycle import UNDECLARED, stage
 from .versioning import Era
 
-UNDECIDED: Dict[str, str] = {}
-
 _ANY = ("here:*",)
 _NOTIFICATIONS = "notifications/"
 _QUESTIONS = ("elicitation/create", "sampling/createMessage", "roots/list")

@@ -4,13 +4,13 @@ from typing import Any, Mapping
 
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, META_REVISION, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import is_integer, short
 from .versioning import HEADER_MISMATCH, MISSING_CAPABILITY, MODERN_CODES, UNSUPPORTED_VERSION, speaks_modern, strings
 
-UNDECIDED = {
+UNDECIDED.update({
     "errors.legacy-range-no-meaning": "the meaning that a receiver gives to a code is inside it",
-}
+})
 
 _RESOURCE_NOT_FOUND, _URL_ELICITATION = -32002, -32042
 _STANDARD = (-32700, -32600, -32601, -32602, -32603)

@@ -12,15 +12,15 @@ from ....revisions import Revision
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful, Seen
 from ...observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Batch, Message, id_key
-from ...rules import BATCH, KEPT, MESSAGE, Broken, CannotTell, Verdict, observe, rule
+from ...rules import BATCH, KEPT, MESSAGE, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import is_integer, is_object_text, shown, typed
 
-UNDECIDED = {
+UNDECIDED.update({
     "jsonrpc.result-type-known-set": "the set of types that a client knows is inside it; no message carries it",
     "jsonrpc.result-type-unknown-invalid": "a client that refuses a result does not say so on the wire",
     "jsonrpc.result-type-absent-complete":
         "a client that refuses a result without type is silent, like one that has no further question",
-}
+})
 
 _IDS = ("jsonrpc.request-id-*", "session:jsonrpc.request-id-type", "session:jsonrpc.request-id-not-null")
 """Faults of requests from which follows that responses do not fit."""

@@ -11,16 +11,16 @@ from ....wiretrace import CLIENT, SERVER
 from ...observed import (
     ERROR, META_REVISION, NOTIFICATION, REQUEST, RESULT, Batch, Connection, Message, Session,
 )
-from ...rules import BATCH, FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import BATCH, FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import short, typed
 
-UNDECIDED = {
+UNDECIDED.update({
     "lifecycle.error-version-mismatch": "being prepared is inside the party; a trace shows only what happened",
     "lifecycle.error-capabilities": "being prepared is inside the party; a trace shows only what happened",
     "lifecycle.error-request-timeout": "being prepared is inside the party; a trace shows only what happened",
     "lifecycle.error-initialize-timeout": "being prepared is inside the party; a trace shows only what happened",
     "lifecycle.error-shutdown-timeout": "being prepared is inside the party; a trace shows only what happened",
-}
+})
 
 _BEFORE = ("initialize", "ping", "notifications/message")
 """Methods that may come before the handshake: pings, and the server's log."""

@@ -11,19 +11,19 @@ from ....wiretrace import CLIENT, SERVER
 from ...observed import (
     ERROR, META_CAPABILITIES, META_CLIENT, META_REVISION, NOTIFICATION, REQUEST, RESULT, Message,
 )
-from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import labels_are_fit, name_is_fit, prefix_has_labels, shown, typed
 from .versioning import MISSING_CAPABILITY, speaks_modern
 
 _INSIDE = "what moves a party is inside it; equal behaviour and other behaviour both prove nothing"
 
-UNDECIDED = {
+UNDECIDED.update({
     "meta.reserved-no-assumptions": "assumptions are inside the party",
     "meta.info-no-behavior": _INSIDE,
     "stateless.multiple-conversations": "which conversation a request belongs to is not on the wire",
     "stateless.no-connection-affinity":
         "a cursor or a state that is refused on another connection may have expired, or be another user's",
-}
+})
 
 META_SERVER = "io.modelcontextprotocol/serverInfo"
 _INVALID_PARAMS = -32602

@@ -10,14 +10,14 @@ from ...observed import NOISE, REQUEST, Message, id_key
 from ...rounds import (
     ATTEMPTS, INPUT_REQUIRED, STATE, Round, States, candidates, goes_on, responses, round_of, target_of,
 )
-from ...rules import ANSWERED, ASKED, KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import ANSWERED, ASKED, KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import members, short
 
-UNDECIDED = {
+UNDECIDED.update({
     "mrtr.state-integrity": "whether a state matters, and is protected, shows to its server only; traces mask it",
     "mrtr.state-principal": "a client that renews its token presents another one for the same principal",
     "mrtr.no-assumed-retry": "what a server expects leaves no message",
-}
+})
 
 _NEEDS = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 """The questions that a server may ask, with the capability of the client that each needs."""

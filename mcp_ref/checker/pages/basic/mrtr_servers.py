@@ -3,7 +3,7 @@
 """
 
 import re
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 from ....wiretrace import SERVER
 from ...observed import ERROR, RESULT, Message
@@ -12,8 +12,6 @@ from ...rules import KEPT, OUTCOME, Broken, CannotTell, Verdict, rule
 from ...values import short
 from ..server.tools import succeeded
 from .mrtr import FIRST, scene, strange
-
-UNDECIDED: Dict[str, str] = {}
 
 _OLD = 86400.0
 """Seconds after which an expiry is not short any more: a day."""

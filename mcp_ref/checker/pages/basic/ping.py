@@ -5,13 +5,13 @@ from typing import Any, Dict, List, Optional, Union
 from ....methods import PING
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, REQUEST, RESULT, Connection, Message
-from ...rules import FINISH, KEPT, MESSAGE, Broken, CannotTell, Verdict, observe, rule
+from ...rules import FINISH, KEPT, MESSAGE, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 
-UNDECIDED = {
+UNDECIDED.update({
     "ping.periodic": "the page names no period, so that in a longer trace there might be one",
     "ping.configurable": "the configuration of a product is not in the trace",
     "ping.log-failures": "the logs of a party are not in the trace",
-}
+})
 
 _PROMPT = 30.0
 """Seconds within which an answer is prompt: the page names no time."""

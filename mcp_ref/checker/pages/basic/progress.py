@@ -4,12 +4,12 @@ from typing import Any, Dict, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...observed import NOTIFICATION, REQUEST, RESULT, Message, id_key
-from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import is_integer, typed
 
-UNDECIDED = {
+UNDECIDED.update({
     "progress.track-tokens": "a table inside the party; what it forgets shows as progress for unknown tokens",
-}
+})
 
 
 CROSSING = 5.0

@@ -5,11 +5,11 @@
 from ....jsonschema import DRAFT_07, DRAFT_2020_12, SchemaError, compile
 from ....wiretrace import SERVER
 from ...observed import RESULT, Message
-from ...rules import KEPT, Broken, Verdict, rule
+from ...rules import KEPT, UNDECIDED, Broken, Verdict, rule
 from ...values import has_mask, short, violations
 from ..server.tools import Validators, succeeded, tool_of
 
-UNDECIDED = {
+UNDECIDED.update({
     "schema.support-2020-12": "which dialects a validator knows shows in no message",
     "schema.unsupported-dialect-error": "which dialects a party supports shows in no message, and the error may be "
                                         "one for its user",
@@ -19,7 +19,7 @@ UNDECIDED = {
     "schema.unresolved-ref-reject": "a party may have the document that a reference leads to, or have been told to "
                                     "fetch it",
     "schema.bounds": "limits inside a validator show in no message",
-}
+})
 
 
 @rule("schema.validate-by-dialect", on=RESULT, given=tool_of, method="tools/call", party=SERVER,

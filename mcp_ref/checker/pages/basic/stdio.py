@@ -7,10 +7,12 @@ from typing import Any, Dict, Optional
 from ....methods import DISCOVER, INITIALIZE
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, NOISE, REQUEST, RESULT, Batch, Connection, Message
-from ...rules import BATCH, FINISH, KEPT, MESSAGE, PROCESS, Broken, CannotTell, Happening, Verdict, observe, rule
+from ...rules import (
+    BATCH, FINISH, KEPT, MESSAGE, PROCESS, UNDECIDED, Broken, CannotTell, Happening, Verdict, observe, rule,
+)
 from ...values import is_object_text
 
-UNDECIDED = {
+UNDECIDED.update({
     "stdio.client-support": "which transports a product has is not in the trace of one session",
     "stdio.stderr-not-error": "a client may end its server at any time, and does not say why",
     "stdio.restart": "whether the client, or its user, still wanted the server is not in the trace",
@@ -19,7 +21,7 @@ UNDECIDED = {
     "stdio.fallback-any-error": "one server refuses a probe in one way; what another one would see is in another trace",
     "stdio.modern-client-probe": "a client may have kept the era of the server from an earlier process",
     "transport.deliver": "a trace sees one end of a transport",
-}
+})
 
 _FORCED = 0.1
 """Seconds after which a client that kills its server has not waited for it."""

@@ -5,14 +5,14 @@ from typing import Any, List, Mapping, Optional
 from ....methods import TASK_NOTICE
 from ...bounds import Forgetful
 from ...observed import META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message, id_key
-from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import items, members, short
 
-UNDECIDED = {
+UNDECIDED.update({
     "subscribe.client-checks-ack": "a comparison inside the client, which may end a subscription at any time anyhow",
     "subscribe.stdio-correlate": "how a client sorts what it receives leaves no message",
     "subscribe.stdio-resubscribe": "a client that does not subscribe again may have lost its interest",
-}
+})
 
 LISTEN, ACKNOWLEDGED = "subscriptions/listen", "notifications/subscriptions/acknowledged"
 UPDATED = "notifications/resources/updated"

@@ -9,16 +9,16 @@ from ....methods import DISCOVER, INITIALIZE
 from ....revisions import HANDSHAKE_REVISIONS, NAMES
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, META_CAPABILITIES, META_REVISION, REQUEST, RESULT, Connection, Message
-from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, noted, observe, rule
+from ...rules import FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, noted, observe, rule
 from ...values import is_dated, labels_are_fit, name_is_fit, prefix_has_labels, prefix_of, shown
 
 _INSIDE = "the versions that a client supports are inside it"
 
-UNDECIDED = {
+UNDECIDED.update({
     "version.client-sends-latest": _INSIDE,
     "version.client-disconnect": _INSIDE + "; going on with an odd version is its server's fault first",
     "version.client-must-disconnect": _INSIDE + "; going on with an odd version is its server's fault first",
-}
+})
 
 HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION = -32020, -32021, -32022
 MODERN_CODES = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)

@@ -11,18 +11,18 @@ from ....wiretrace import CLIENT, SERVER
 from ...bounds import Forgetful
 from ...observed import ERROR, RESULT, Message
 from ...rounds import Question, answers, questions, round_of
-from ...rules import ANSWERED, ASKED, KEPT, OUTCOME, PROCESS, Broken, CannotTell, Happening, Verdict, rule
+from ...rules import ANSWERED, ASKED, KEPT, OUTCOME, PROCESS, UNDECIDED, Broken, CannotTell, Happening, Verdict, rule
 from ...values import has_mask, masked, short, validators, violations
 from ..basic.lifecycle import UNDECLARED, declared_by_client
 from ..server.tools import succeeded
 
-UNDECIDED = {
+UNDECIDED.update({
     "elicit.id-opaque": "how a client takes an id leaves no message",
     "elicit.rate-limit": "a limit shows only when it is reached, and the page names none",
     "elicit.url-consent": "the consent of a user leaves no message of its own",
     "elicit.complete-unknown-ignored": "a client that closes, or asks again, after a notification may have had another "
                                        "reason",
-}
+})
 
 ELICIT = "elicitation/create"
 INVALID_PARAMS, METHOD_NOT_FOUND = -32602, -32601

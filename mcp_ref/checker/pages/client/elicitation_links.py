@@ -1,6 +1,6 @@
 """Rules of elicitation by links [2025-11-25.. client/elicitation §URL Mode Elicitation Requests]."""
 
-from typing import Any, Dict, Iterator, List, Mapping, Tuple, Union
+from typing import Any, Iterator, List, Mapping, Tuple, Union
 from urllib.parse import urlsplit
 
 from ....urls import BadUrl, read_url
@@ -12,8 +12,6 @@ from ...rules import ASKED, HEAD, KEPT, Broken, CannotTell, Verdict, observe, ru
 from ...values import has_scheme, items, masked, members, short
 from ..server.lists import credential_of
 from .elicitation import ELICIT, declared_modes, mode_of
-
-UNDECIDED: Dict[str, str] = {}
 
 REQUIRED = -32042
 _COMPLETE = "notifications/elicitation/complete"

@@ -6,14 +6,14 @@ from urllib.parse import unquote
 from ....methods import LIST_ROOTS, ROOTS_CHANGED
 from ....wiretrace import CLIENT
 from ...observed import ERROR, META_CAPABILITIES, NOTIFICATION, REQUEST, RESULT, Connection, Message
-from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import shown
 from ..basic.lifecycle import UNDECLARED, declared_by_client, sessions_of
 
-UNDECIDED = {
+UNDECIDED.update({
     "roots.handle-changes": "what a server does with a change of the roots is inside it",
     "roots.internal-error": "the cause of an error is inside the client; its text would only be guessed at",
-}
+})
 
 _MOST = 1000
 _SLOW = 5.0

@@ -8,17 +8,17 @@ from ....wiretrace import CLIENT, SERVER
 from ...bounds import Forgetful
 from ...observed import ERROR, REQUEST, RESULT, Message
 from ...rounds import Question, answers, questions
-from ...rules import ANSWERED, ASKED, KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import ANSWERED, ASKED, KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import items, masked, members, short, validators, violations
 from ..basic.lifecycle import UNDECLARED, declared_by_client
 from .elicitation import INVALID_PARAMS, attempt, undeclared_answers
 
-UNDECIDED = {
+UNDECIDED.update({
     "sampling.preserve-meta": "the history of a question is put together by the server, which has no such duty",
     "sampling.validate-content": "validation inside a party leaves no message",
     "sampling.rate-limit": "a limit shows only when it is reached, and the page names none",
     "sampling.iteration-limits": "any number of rounds may lie below the limit of a party",
-}
+})
 
 CREATE = "sampling/createMessage"
 _KEPT_SCHEMAS = 256

@@ -11,15 +11,15 @@ from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import lists, new_items
 from ...observed import ERROR, META_CAPABILITIES, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, noted, observe, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, noted, observe, rule
 from ...values import is_base64, items, masked, members, short
 from ..server.tools import succeeded, tool_of
 
-UNDECIDED = {
+UNDECIDED.update({
     "apps.fetch-by-resources-read": "a client that reads no UI resource may have it in its cache, or show none",
     "apps.app-only-tool-hidden-from-model": "the tools that a host offers its model show in no message, and a call may "
                                             "come from an app",
-}
+})
 
 EXTENSION = "io.modelcontextprotocol/ui"
 _MEDIA_TYPE = "text/html;profile=mcp-app"

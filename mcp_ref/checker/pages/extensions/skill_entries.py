@@ -9,7 +9,7 @@ from ....wiretrace import SERVER
 from ...bounds import Forgetful
 from ...listed import Listing, new_items
 from ...observed import RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import items, masked, members, short
 from ...values import is_integer, typed
 from .skill_methods import FORM, SKILL, START, TEXT, entry, file
@@ -18,12 +18,12 @@ from .skill_state import (
     read_uri, root_of, segments, skills,
 )
 
-UNDECIDED: Dict[str, str] = {
+UNDECIDED.update({
     "skills.no-assumed-name-uniqueness": "what a host takes for granted is inside it",
     "skills.same-name-disambiguated": "the registry of a host, and what its user sees of it, leave no message",
     "skills.name-namespace-per-origin": "the registry of a host, and what its user sees of it, leave no message",
     "skills.no-silent-shadowing": "which skill a name leads to is decided inside the host",
-}
+})
 
 _NAME = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?\Z")
 _REG_NAME = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*\Z")

@@ -1,7 +1,7 @@
 """Rules of what servers give for the files of skills, against their entries (page extensions/skills/skills)."""
 
 import re
-from typing import Dict, List, Optional, Tuple, Union
+from typing import List, Optional, Tuple, Union
 
 from ....messages.extensions.yaml import FENCE, YamlError, read_front_matter
 from ....methods import READ_RESOURCE
@@ -13,8 +13,6 @@ from .skill_methods import FORM, LISTED, SKILL, START, TEXT, content, entry, fil
 from .skill_state import (
     ENTRIES, FILE, Entry, bytes_of, declared, difference, digest_of, new_entries, owners, read_uri, skills,
 )
-
-UNDECIDED: Dict[str, str] = {}
 
 _OPENING = re.compile(FENCE + r"[ \t]*(?:[\r\n]|\Z)")
 _CHANGED = 3

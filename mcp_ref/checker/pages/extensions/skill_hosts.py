@@ -10,7 +10,7 @@ from ....methods import LIST_SKILLS, READ_RESOURCE
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...observed import ERROR, REQUEST, RESULT, Exchange, Message
-from ...rules import HEAD, KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import HEAD, KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import short
 from .skill_methods import DISCOVERED, FORM, LISTED, SERVES, SKILL, START, TEXT, content, entry, file
 from .skill_state import (
@@ -19,7 +19,7 @@ from .skill_state import (
 )
 
 _INSIDE = "what a host keeps, shows and approves is inside it"
-UNDECIDED: Dict[str, str] = {
+UNDECIDED.update({
     "skills.nested-frontmatter-inert": "what a host makes of the text of a file leaves no message",
     "skills.identity-is-server-and-uri": _INSIDE,
     "skills.not-keyed-on-uri-alone": _INSIDE,
@@ -36,7 +36,7 @@ UNDECIDED: Dict[str, str] = {
     "skills.dynamic-approval-not-persistent": _INSIDE,
     "skills.disk-cache-verified": "the files of a host are not in the trace",
     "skills.cache-removed-with-server": "the files of a host are not in the trace",
-}
+})
 
 _ACTING = "a client that has an entry, reads its `SKILL.md`, and then another file of the folder acts on the skill"
 _READ_SKILL = """

@@ -9,7 +9,7 @@ from ....messages.extensions.skills import DIRECTORY_READ
 from ....methods import DISCOVER, GET_SKILL, LIST_SKILLS, READ_DIRECTORY, READ_RESOURCE, SKILLS
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import masked, short
 from ..basic.errors import says_complete
 from ..server.caching import hints_missing
@@ -20,12 +20,12 @@ from .skill_state import (
 )
 from .task_errors import says_something
 
-UNDECIDED: Dict[str, str] = {
+UNDECIDED.update({
     "skills.scheme-is-no-proof": "what a host takes for a skill is inside it",
     "skills.reserved-metadata-ignored": "a party that passes over what it does not know does nothing that shows",
     "skills.empty-list-proves-nothing": "a host that asks for no skill after an empty list may have no use for one",
     "skills.load-by-uri": "whether a host was given a URI, and by whom, leaves no message",
-}
+})
 
 TEXT = "---\nname: refunds\ndescription: Refund a customer\n---\n# Refunds\n"
 FORM = "Fill in the form.\n"

@@ -2,7 +2,7 @@
 it.
 """
 
-from typing import Dict, List, Optional
+from typing import List, Optional
 
 from ....methods import CANCELLED, GET_TASK
 from ....wiretrace import CLIENT
@@ -13,8 +13,6 @@ from ...values import short
 from ..transports.http_headers import NAME, asking
 from .task_creation import scene
 from .task_state import METHODS, Task, Tasks, declared, id_of, is_created, task_of
-
-UNDECIDED: Dict[str, str] = {}
 
 _HASTE = 3
 """Times in a row that a client has to ask too early: once may be the wish of a user."""

@@ -8,16 +8,16 @@ from ....messages.extensions.tasks import TASK
 from ....methods import CALL_TOOL, GET_TASK, TASKS, is_vendor
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import masked, members, short
 from .task_state import (
     INVALID_PARAMS, METHODS, STATUSES, declared, id_of, identity_of, is_created, task_of, tasks,
 )
 
-UNDECIDED: Dict[str, str] = {
+UNDECIDED.update({
     "tasks-ext.client-handles-both-results": "a client that does not ask about a task may have no more use for it, and "
                                              "one that calls again may want a second one",
-}
+})
 
 MISSING_CAPABILITY = -32021
 ID = "786512e2-9e0d-44bd-8f29-789f320fe840"

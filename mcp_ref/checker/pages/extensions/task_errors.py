@@ -1,7 +1,7 @@
 """Rules of errors about tasks, of listening for tasks and of who may ask (page extensions/tasks/tasks)."""
 
 import re
-from typing import Dict
+
 
 from ....methods import ACKNOWLEDGED, CANCEL_TASK, GET_TASK, LISTEN, LOG_MESSAGE, PROGRESS, TASKS, UPDATE_TASK
 from ....wiretrace import CLIENT, SERVER
@@ -13,8 +13,6 @@ from ..basic.versioning import MODERN_CODES, speaks_modern
 from ..server.errorcodes import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, code_and_text, internal
 from .task_creation import names_tasks, scene
 from .task_state import METHODS, asked_ids, declared, id_of, identity_of, task_of, tasks
-
-UNDECIDED: Dict[str, str] = {}
 
 _WORDS = "the cause is read off the text of the error"
 _NO_TASK = re.compile(

@@ -1,19 +1,19 @@
 """Rules of the questions of tasks and their answers (page extensions/tasks/tasks)."""
 
-from typing import Dict, List, Mapping, Union
+from typing import List, Mapping, Union
 
 from ....methods import GET_TASK, LIST_ROOTS, TASK_NOTICE, UPDATE_TASK
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import members, short
 from .task_creation import scene
 from .task_state import INPUT_REQUIRED, INVALID_PARAMS, TERMINAL, Task, declared, digest, is_lost, state_of, task_of
 
-UNDECIDED: Dict[str, str] = {
+UNDECIDED.update({
     "tasks-ext.input-like-standalone-request": "what a user is shown of a question, and how far it is trusted, leaves "
                                                "no message",
-}
+})
 
 _CROSSING = 5.0
 """Seconds within which an answer may have been under way when the server's next word came."""

@@ -16,8 +16,6 @@ from .task_state import (
     CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, declared, id_of, state_of, task_of,
 )
 
-UNDECIDED: Dict[str, str] = {}
-
 _TOLD: Dict[str, Any] = {"on": (RESULT, NOTIFICATION), "method": (GET_TASK, TASK_NOTICE), "party": SERVER}
 """A notification says what `tasks/get` would."""
 _CROSSING = 5.0

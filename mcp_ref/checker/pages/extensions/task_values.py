@@ -3,7 +3,7 @@ extensions/tasks/tasks), and of who offers the extension.
 """
 
 from datetime import timedelta
-from typing import Any, Dict, List, Mapping, Tuple, Union
+from typing import Any, List, Mapping, Tuple, Union
 
 from ....methods import CALL_TOOL, EMBEDDED, TASK_NOTICE, TASK_STATUS, TASKS, UPDATE_TASK, lookup, result_class
 from ....requirements import Requirement
@@ -15,8 +15,6 @@ from ..basic.versioning import Era
 from ..tasks.known import AUGMENTED, REPORTING, reports
 from .task_creation import fits, scene
 from .task_state import METHODS, declared, is_created, state_of, task_of
-
-UNDECIDED: Dict[str, str] = {}
 
 _PAGE = "extensions/tasks/tasks"
 _TELLING = (*REPORTING, TASK_STATUS, TASK_NOTICE)

@@ -6,13 +6,13 @@ from ....wiretrace import CLIENT
 from ...bounds import Bounds, Forgetful
 from ...listed import LISTS, NOTICES, Listing, cursor_of
 from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, Verdict, observe, rule
+from ...rules import KEPT, UNDECIDED, Broken, Verdict, observe, rule
 from ...values import masked, short
 from ..basic.versioning import LONGEST
 from .pagination import ISSUED
 
 _CACHE = "a use of what is kept leaves no message"
-UNDECIDED = {
+UNDECIDED.update({
     "cache.key": _CACHE,
     "cache.no-mrtr": _CACHE,
     "cache.ttl-zero": _CACHE + ", and when a client needs a result is its own affair",
@@ -22,7 +22,7 @@ UNDECIDED = {
     "cache.private-not-shared": _CACHE,
     "cache.page-refetch": "a client may begin a list anew where it would ask for a page again",
     "cache.snapshot": "whether a client needs a consistent list is its own affair",
-}
+})
 
 DISCOVER = "server/discover"
 _CACHED = (*LISTS, "resources/read", DISCOVER)

@@ -7,17 +7,17 @@ from ....requirements import Requirement
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...observed import ERROR, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, Verdict, observe, rule
+from ...rules import KEPT, UNDECIDED, Broken, Verdict, observe, rule
 from ...values import has_mask, members, short
 from ..basic.lifecycle import UNDECLARED
 from .errorcodes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from .lists import declared, undeclared
 
-UNDECIDED = {
+UNDECIDED.update({
     "completion.rate-limit-should": "a limit shows only when it is reached, and the page names none",
     "completion.rate-limit": "a limit shows only when it is reached, and the page names none",
     "completion.partial-results": "how a client takes what is missing leaves no message",
-}
+})
 
 _COMPLETE = "completion/complete"
 _WINDOW = 2.0

@@ -2,14 +2,12 @@
 [.. server/resources §Security Considerations].
 """
 
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple, Union
+from typing import Any, Callable, Iterator, List, Mapping, Tuple, Union
 
 from ...listed import has_resources
 from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, Verdict, rule
 from ...values import has_scheme, is_base64, is_media_type, items, masked, members, short
-
-UNDECIDED: Dict[str, str] = {}
 
 _GET = "prompts/get"
 Faults = List[Union[str, Broken]]

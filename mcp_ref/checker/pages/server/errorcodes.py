@@ -5,15 +5,13 @@ The cause of an error shows in its text only, so these rules wait for plain word
 """
 
 import re
-from typing import Any, Dict
+from typing import Any
 
 from ....wiretrace import SERVER
 from ...listed import lists
 from ...observed import ERROR, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import masked, members, short
-
-UNDECIDED: Dict[str, str] = {}
 
 INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL = -32600, -32601, -32602, -32603
 _INTERNAL = re.compile(r"\binternal (?:server )?error\b", re.IGNORECASE)

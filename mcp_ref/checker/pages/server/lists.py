@@ -14,8 +14,6 @@ from ..basic.lifecycle import UNDECLARED, Served
 from ..basic.subscriptions import Subscriptions
 from ..basic.versioning import Era
 
-UNDECIDED: Dict[str, str] = {}
-
 SETTLED = 2.0
 """Seconds within which the notification of a change may come after a list that shows it."""
 METHOD_NOT_FOUND = -32601

@@ -6,7 +6,7 @@ from ....methods import LISTEN, LOG_MESSAGE, SET_LOG_LEVEL
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import shown, typed
 from ..basic.lifecycle import UNDECLARED
 from ..basic.progress import FLOOD, flooded
@@ -14,10 +14,10 @@ from ..basic.versioning import Era, speaks_modern
 
 _CAUSE = "the cause of an error is inside the server; its text would only be guessed at"
 
-UNDECIDED = {
+UNDECIDED.update({
     "logging.configuration-error": _CAUSE,
     "logging.internal-error": _CAUSE,
-}
+})
 
 META_LEVEL = "io.modelcontextprotocol/logLevel"
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

@@ -7,13 +7,13 @@ from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import LISTS, cursor_of, lists
 from ...observed import ERROR, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Message
-from ...rules import FINISH, KEPT, MESSAGE, PROCESS, Broken, CannotTell, Happening, Verdict, observe, rule
+from ...rules import FINISH, KEPT, MESSAGE, PROCESS, UNDECIDED, Broken, CannotTell, Happening, Verdict, observe, rule
 from ...values import masked, short
 
-UNDECIDED = {
+UNDECIDED.update({
     "pagination.no-fixed-size": "what a client assumes shows only if it leaves out pages, which it may do anyhow",
     "pagination.both-flows": "a client that stops after a page may have what it wanted",
-}
+})
 
 _METHODS = tuple(LISTS)
 TASKS = "tasks/list"

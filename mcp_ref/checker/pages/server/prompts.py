@@ -4,12 +4,12 @@ codes of errors (`errorcodes`).
 
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, NOTIFICATION, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ..basic.lifecycle import UNDECLARED, Served
 
-UNDECIDED = {
+UNDECIDED.update({
     "prompts.client-pagination": "a client that stops after a page may have what it wanted",
-}
+})
 
 
 @rule("prompts.respect-capabilities", on=(ERROR, NOTIFICATION), follows=("lifecycle.*", UNDECLARED), scene="""

@@ -12,12 +12,12 @@ from ....uritemplate import Template
 from ....wiretrace import SERVER
 from ...listed import Listing, lists, new_items
 from ...observed import ERROR, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import has_scheme, masked, short
 
-UNDECIDED = {
+UNDECIDED.update({
     "resources.not-found-legacy-accepted": "how a client takes the code of an error leaves no message",
-}
+})
 
 _READ, _LIST, _TEMPLATES = "resources/read", "resources/list", "resources/templates/list"
 _UP = re.compile(r"(?:^|[/\\])(?:\.|%2e){2}(?:[/\\]|%2f|$)", re.IGNORECASE)

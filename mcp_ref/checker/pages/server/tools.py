@@ -11,18 +11,18 @@ from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import Listing, has_resources, lists, new_items
 from ...observed import ERROR, RESULT, Connection, Message
-from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import has_mask, items, masked, members, short, validators, violations
 from ..basic.lifecycle import UNDECLARED
 
-UNDECIDED = {
+UNDECIDED.update({
     "tools.errors-in-result": "whether an error comes from the tool or from the server shows in its text only, and the "
                               "page has errors of the server as protocol errors",
     "tools.output-schema-client-validates": "validation inside the client leaves no message",
     "tools.rate-limit": "a limit shows only when it is reached, and the page names none",
     "tools.validate-results": "what happens between a result and the model leaves no message",
     "tools.ref-resolution": "validation inside the client leaves no message",
-}
+})
 
 _CALL, _LIST = "tools/call", "tools/list"
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")

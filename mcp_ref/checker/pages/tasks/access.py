@@ -10,11 +10,11 @@ from typing import Any, Optional, Tuple
 from ....wiretrace import SERVER
 from ...bounds import Bounds, Forgetful
 from ...observed import ERROR, RESULT, Exchange, Message
-from ...rules import KEPT, TASKED, Broken, CannotTell, Verdict, observe, rule
+from ...rules import KEPT, TASKED, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import masked, short
 from .known import ABOUT_ONE, AUGMENTED, ID, LIST, credentials, listed, report, reports, target
 
-UNDECIDED = {
+UNDECIDED.update({
     "tasks.requestor-track": "a requestor may ask for tasks that it has from elsewhere, and leave others alone",
     "tasks.no-reliance-on-notification": "a requestor that does not poll may have given the task up",
     "tasks.messages-any-stream": "a client that does not answer a question may still wait for its user",
@@ -24,7 +24,7 @@ UNDECIDED = {
     "tasks.limit-concurrent": "a limit shows only when it is reached, and the page names none",
     "tasks.audit-log": "a log inside the party leaves no message",
     "tasks.requestor-log": "a log inside the party leaves no message",
-}
+})
 
 _FEWEST = 11
 """Characters of an id: as base64 they have 66 bits."""

@@ -16,8 +16,6 @@ from ...observed import ERROR, META_TASK, NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import noted, observe
 from ...values import items, masked, members
 
-UNDECIDED: Dict[str, str] = {}
-
 RELATED = META_TASK
 STATUS = "notifications/tasks/status"
 GET, LIST, FETCH, CANCEL = "tasks/get", "tasks/list", "tasks/result", "tasks/cancel"

@@ -3,13 +3,13 @@
 from typing import Optional
 
 from ...observed import ERROR, REQUEST, RESULT, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ..server.pagination import refuses, unmodified
 from .known import GET, ID, LIST, Known, created, known, report, same_requestor, target, tasks
 
-UNDECIDED = {
+UNDECIDED.update({
     "tasks.list-pagination": "how many tasks are too many for one page the specification does not say",
-}
+})
 
 
 @rule("tasks.list-complete", "tasks.list-next-cursor", on=RESULT, method=GET, scene=created() + """

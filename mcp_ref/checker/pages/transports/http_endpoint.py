@@ -6,12 +6,12 @@ from typing import Any, Optional, Tuple
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import accepts, is_local, is_repeated, is_streamable, split, text_of
 from ...observed import Exchange
-from ...rules import END, HEAD, KEPT, RESPONSE, Broken, CannotTell, Verdict, observe, rule
+from ...rules import END, HEAD, KEPT, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern
 
-UNDECIDED = {
+UNDECIDED.update({
     "http.bind-localhost": "the address to which a server is bound is in no message; a connection shows one of them",
-}
+})
 _CREDENTIALS = ("authorization", "proxy-authorization", "cookie", "mcp-session-id")
 
 

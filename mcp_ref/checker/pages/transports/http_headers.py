@@ -9,16 +9,16 @@ from ....revisions import NAMES
 from ...extensions import ADDED
 from ...httpfacts import decoded, is_plain, is_repeated, is_sentinel, is_streamable, mask_of
 from ...observed import ERROR, META_REVISION, REQUEST, RESULT, Exchange, Message
-from ...rules import HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, rule
+from ...rules import HEAD, KEPT, MESSAGE, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, rule
 from .http_endpoint import is_get
 from .http_messages import (
     NO_HANDSHAKE, OTHER_ERA, Modern, facts_of_post, facts_of_response, is_modern, shows_modern,
 )
 
-UNDECIDED = {
+UNDECIDED.update({
     "http.header-version-absent-assume": "which revision a server assumes stays inside it, and one that refuses may "
                                          "not have the revision that it assumed",
-}
+})
 VERSION, METHOD, NAME = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")

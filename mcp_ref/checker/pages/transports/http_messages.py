@@ -7,12 +7,12 @@ from ....jsontext import JsonError, loads
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import MOST, accepts, is_streamable, text_of
 from ...observed import ERROR, NOISE, NOTIFICATION, REQUEST, RESULT, Connection, Exchange, Message
-from ...rules import BATCH, END, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, noted, observe, rule
+from ...rules import BATCH, END, KEPT, MESSAGE, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, noted, observe, rule
 
-UNDECIDED = {
+UNDECIDED.update({
     "http.client-supports-json-and-sse": "a client that leaves a reply may have cancelled, failed or lost the network; "
                                          "nothing on the wire says that the form of the reply was the reason",
-}
+})
 MODERN_CODES = (-32020, -32021, -32022)
 """Codes of errors that only a server without handshake sends: HeaderMismatch, MissingRequiredClientCapability,
 UnsupportedProtocolVersion."""

@@ -6,13 +6,13 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import decoded, is_plain, is_sentinel, key_of, mask_of
 from ...observed import ERROR, REQUEST, RESULT, Exchange, Message
-from ...rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...toolheaders import PREFIX, Annotations, annotations_of
 from .http_headers import USUAL, asking, refused, served, standard_faults, versions_differ
 
-UNDECIDED = {
+UNDECIDED.update({
     "http.param-log-warning": "the log of a client is no traffic",
-}
+})
 _NOTHING = object()
 _REPEATING = frozenset(name.lower() for name in USUAL)
 

@@ -1,13 +1,11 @@
 """Rules of the transport HTTP+SSE [2024-11-05 basic/transports §HTTP with SSE]."""
 
-from typing import Dict, Optional
+from typing import Optional
 from urllib.parse import urljoin, urlsplit
 
 from ...bounds import Bounds, Forgetful
 from ...observed import Exchange, Message, SseEvent
 from ...rules import KEPT, MESSAGE, RESPONSE, SSE_EVENT, Broken, CannotTell, Verdict, observe, rule
-
-UNDECIDED: Dict[str, str] = {}
 
 
 class Announced:

@@ -1,7 +1,7 @@
 """Rules of the streams of Streamable HTTP: what they carry, and when they end [2025-03-26..2025-11-25
 basic/transports §Sending Messages to the Server], [2026-07-28 basic/transports/streamable-http §Receiving Messages]."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import is_streamable
@@ -9,8 +9,6 @@ from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Connection, Exchan
 from ...rules import END, FINISH, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, observe, rule
 from ..basic.progress import request_of_token
 from .resumability import Activity, closed_early, closed_early_of, is_resumed, origin_of, sessions_of, waiting
-
-UNDECIDED: Dict[str, str] = {}
 
 LINGER = 10.0
 """Seconds for which a stream may stay open after its last response: proxies and slow peers close late."""

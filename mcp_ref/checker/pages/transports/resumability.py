@@ -1,7 +1,7 @@
 """Rules of event ids and resumed streams [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery],
 [2025-11-25 basic/transports §Sending Messages to the Server]."""
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import is_streamable
@@ -10,8 +10,6 @@ from ...rules import (
     END, FINISH, HEAD, KEPT, RESPONSE, SSE_EVENT, Broken, CannotTell, Verdict, noted, observe, rule,
 )
 from .http_endpoint import said
-
-UNDECIDED: Dict[str, str] = {}
 
 EARLY = 0.1
 """Seconds, and the part of the time to wait, by which a client may be early: timers and clocks are not exact."""

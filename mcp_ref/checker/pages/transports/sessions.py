@@ -1,6 +1,6 @@
 """Rules of session ids over HTTP [2025-03-26..2025-11-25 basic/transports §Session Management]."""
 
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import is_streamable, mask_of
@@ -9,8 +9,6 @@ from ...rules import END, FINISH, HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotT
 from .http_endpoint import is_get, said
 from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern, facts_of_post
 from .resumability import Activity
-
-UNDECIDED: Dict[str, str] = {}
 
 HEADER = "Mcp-Session-Id"
 CROSSING = 1.0
