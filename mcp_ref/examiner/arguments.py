@@ -11,7 +11,7 @@ from ..jsonschema import SchemaError, validate
 
 _DEPTH = 8
 """The levels of a schema for which values are made; deeper ones are left out."""
-_MOST = 200_000
+_MOST_CHARACTERS = 200_000
 """The characters of all values that are made for one schema."""
 _MOST_TRIED = 100
 """The arguments that are tried until some do not fit."""
@@ -52,7 +52,7 @@ def _fits(value: Any, schema: Any) -> bool:
 
 
 class _TooLong(Exception):
-    """The values for a schema would have more than _MOST characters."""
+    """The values for a schema would have more than _MOST_CHARACTERS characters."""
 
 
 class _Maker:
@@ -63,7 +63,7 @@ class _Maker:
 
     def __init__(self, root: Any) -> None:
         self._root = root
-        self._left = _MOST
+        self._left = _MOST_CHARACTERS
 
     def _spend(self, characters: int) -> None:
         self._left -= characters

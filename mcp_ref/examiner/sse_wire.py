@@ -21,10 +21,8 @@ from ..threads import start_thread
 from ..version import __version__
 from ..wiretrace import CLIENT, Trace
 from ..wiretrace.sse import SseBlock, SseSplitter
-from .wire import Fields, Heard, Reaction, as_bytes, exchanged, parsed
+from .wire import LONGEST, Fields, Heard, Reaction, as_bytes, exchanged, parsed
 
-_LONGEST = 64 * 1024 * 1024
-"""Bytes of an event, or of the body of a response to a POST, that are read."""
 _OPENING = 10.0
 """Seconds for which the `endpoint` event is waited for."""
 _PROBE = 3.0
@@ -87,7 +85,7 @@ class Sse(Heard):
         if reply.status != 200 or kind != "text/event-stream":
             self._over("GET: status %d, Content-Type %r" % (reply.status, kind))
             return
-        blocks = SseSplitter(_LONGEST)
+        blocks = SseSplitter(LONGEST)
         while True:
             data = reply.piece()
             for block in blocks.feed(data):
@@ -147,7 +145,7 @@ class Sse(Heard):
 
 def _taken(reply: Any, pairs: Fields) -> Reaction:
     """Return what came of a POST: its status, and a response in its body, which has no place there."""
-    found = parsed(reply.whole(_LONGEST))
+    found = parsed(reply.whole(LONGEST))
     response = found if isinstance(found, dict) and ("result" in found or "error" in found) else None
     why = "the message was taken" if reply.status // 100 == 2 else "the message was not taken"
     return Reaction(response, "" if response else why, reply.status, pairs)

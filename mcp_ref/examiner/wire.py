@@ -38,7 +38,7 @@ _EVIDENCE = 120
 """Characters of an answer that are shown as evidence."""
 UNDECLARED = "this client has declared no such capability"
 """The message of the error for what a server asks for; one that repeats it has failed because it has asked."""
-_LONGEST = 64 * 1024 * 1024
+LONGEST = 64 * 1024 * 1024
 """Bytes of a body, or of an event, that are read."""
 
 
@@ -299,7 +299,7 @@ class Web:
               seconds: float) -> Reaction:
         kind = (reply.headers.lower("content-type") or "").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
-            body = reply.whole(_LONGEST)
+            body = reply.whole(LONGEST)
             value = parsed(body)
             values = value if isinstance(value, list) else [value]
             found = next((each for each in values if wanted(each)), None)
@@ -307,7 +307,7 @@ class Web:
             return Reaction(found, why, reply.status, pairs, tuple(each for each in values if each is not found))
         if head:
             return Reaction(None, "a stream, which was not read", reply.status, pairs)
-        events, others, last = SseSplitter(_LONGEST), [], ""  # type: SseSplitter, List[Any], str
+        events, others, last = SseSplitter(LONGEST), [], ""  # type: SseSplitter, List[Any], str
         until = clock() + seconds
         while True:
             data = reply.piece()

@@ -1,13 +1,14 @@
 """The stage of a scene for clients: the client is started against a script, and what it has sent is looked at."""
 
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ...deadline import clock
 from ...methods import DISCOVER, INITIALIZE
 from ...revisions import Revision
-from ...wiretrace import Trace
+from ...wiretrace import CLIENT, Trace
 from ...wiretrace.text import plain, shorten
-from ..scenes import KEPT, PIPE, Broken, NotExamined, Verdict
+from ..scenes import KEPT, PIPE, Broken, NotExamined, Verdict, scene
 from .endpoints import LineEndpoint, endpoint_of
 from .script import Heard, Script, Tool
 from .starts import Start, environment, server_command
@@ -18,6 +19,10 @@ _MOST = 1000
 """The messages after which a client is ended that repeats something without end: it is never silent."""
 SCENARIO = "tools_call"
 """The scenario of the official suite that most scenes want: the tools are listed, and one is called."""
+client_scene = partial(scene, party=CLIENT)
+web_scene = partial(scene, party=CLIENT, wires="web")
+pipe_scene = partial(scene, party=CLIENT, wires="pipe")
+stateless_scene = partial(scene, party=CLIENT, wires="pipe web", only=lambda revision: revision.stateless)
 
 
 class ClientRun:

@@ -16,7 +16,7 @@ from ..talk import Talk
 
 SECONDS = 1.0
 """The time for which an answer is waited for on one connection."""
-_LONG = 100_000
+_LENGTH = 100_000
 _PIECES = 10
 
 
@@ -78,12 +78,12 @@ def heads(talk: Talk, like: Dict[str, object]) -> Iterator[RawRequest]:
                  b"Transfer-Encoding: chunked, identity", b"Transfer-Encoding : chunked"):
         yield RawRequest("header line %r" % line, _whole([*good, line], body), True)
     yield RawRequest("no Host", _whole([line for line in good if not line.startswith(b"Host")], body), True)
-    yield RawRequest("a header line of %d bytes" % _LONG, _whole([*good, b"X-Long: " + b"x" * _LONG], body), False)
-    yield RawRequest("a name of %d bytes" % _LONG, _whole([*good, b"x" * _LONG + b": x"], body), False)
+    yield RawRequest("a header line of %d bytes" % _LENGTH, _whole([*good, b"X-Long: " + b"x" * _LENGTH], body), False)
+    yield RawRequest("a name of %d bytes" % _LENGTH, _whole([*good, b"x" * _LENGTH + b": x"], body), False)
     many = [b"X-%d: x" % number for number in range(5_000)]
     yield RawRequest("5000 header lines", _whole([*good, *many], body), False)
-    yield RawRequest("a target of %d bytes" % _LONG, _whole(_head(
-        talk, like, len(body), "POST %s?%s HTTP/1.1" % (target, "x" * _LONG)), body), False)
+    yield RawRequest("a target of %d bytes" % _LENGTH, _whole(_head(
+        talk, like, len(body), "POST %s?%s HTTP/1.1" % (target, "x" * _LENGTH)), body), False)
     yield RawRequest("lines that end with LF", _whole(good, body, b"\n"), False)
     yield RawRequest("lines that end with CR", _whole(good, body, b"\r"), True)
     yield RawRequest("empty lines before it", b"\r\n\r\n" + _whole(good, body), False)
@@ -100,9 +100,9 @@ def chunks(talk: Talk, like: Dict[str, object]) -> Iterator[RawRequest]:
             ("a size with an underscore", b"1_0\r\n" + body, True),
             ("a size with a sign", b"+" + size + b"\r\n" + body, True),
             ("a size of 20 digits", b"f" * 20 + b"\r\n" + body, True),
-            ("a size of %d digits" % _LONG, b"0" * _LONG, False),
-            ("an extension of %d bytes" % _LONG,
-             size + b";x=" + b"y" * _LONG + b"\r\n" + body + b"\r\n0\r\n\r\n", False),
+            ("a size of %d digits" % _LENGTH, b"0" * _LENGTH, False),
+            ("an extension of %d bytes" % _LENGTH,
+             size + b";x=" + b"y" * _LENGTH + b"\r\n" + body + b"\r\n0\r\n\r\n", False),
             ("a chunk without its end", size + b"\r\n" + body + b"0\r\n\r\n", True),
             ("a chunk that is longer than its size", b"3\r\n" + body + b"\r\n0\r\n\r\n", True),
             ("no last chunk", size + b"\r\n" + body + b"\r\n", True),

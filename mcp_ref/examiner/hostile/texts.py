@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 from ...jsontext import JsonError, dumps, loads
 
-NO_JSON, NO_REQUEST, REQUEST = "no JSON", "no request", "a request"
+NO_JSON, NO_REQUEST, A_REQUEST = "no JSON", "no request", "a request"
 _BOM = b"\xef\xbb\xbf"
 _LONG = 1_000_000
 """Bytes of a long string, key, number."""
@@ -69,7 +69,7 @@ def nature(data: bytes, whole: bool = False) -> str:
     """Return what a frame is. On a pipe it may be several lines,
     of which the best counts; as a body it is ``whole``."""
     found = [_of_text(text) for text in ([data] if whole else data.split(b"\n")) if text.strip()]
-    return max(found, key=(NO_JSON, NO_REQUEST, REQUEST).index, default=NO_JSON)
+    return max(found, key=(NO_JSON, NO_REQUEST, A_REQUEST).index, default=NO_JSON)
 
 
 def _of_text(text: bytes) -> str:
@@ -77,8 +77,8 @@ def _of_text(text: bytes) -> str:
         value = loads(text[3:] if text.startswith(_BOM) else text)
     except JsonError as error:
         # What only this package refuses (equal keys, lone surrogates, its limits) other servers may take.
-        return NO_JSON if str(error).startswith(("not JSON", "not valid UTF-8")) else REQUEST
-    return REQUEST if any(map(_is_request, value if isinstance(value, list) else [value])) else NO_REQUEST
+        return NO_JSON if str(error).startswith(("not JSON", "not valid UTF-8")) else A_REQUEST
+    return A_REQUEST if any(map(_is_request, value if isinstance(value, list) else [value])) else NO_REQUEST
 
 
 def _is_request(value: Any) -> bool:

@@ -17,8 +17,10 @@ from ..scenes import PIPE, WEB
 from ..stage import MakeWire, SceneStage
 from ..talk import NotSpoken, Talk
 from ..wire import Reaction, is_response
-from . import ATTACKS, SECONDS, heads, texts, traffic
-from .texts import REQUEST, Frame, nature
+from . import ATTACKS, SECONDS
+from .heads import RawRequest, chunks, cuts, exchange, heads
+from .texts import A_REQUEST, Frame, cut, deep, doubled, lines, long, nature, syntax, wrong_types
+from .traffic import make_ordinary, mutations, requests
 from .watch import Held, held
 
 MUTATIONS = 400
@@ -104,17 +106,17 @@ def shown(data: bytes) -> str:
 
 _BOTH = (PIPE, WEB)
 _ROWS: Dict[str, Attack] = dict(zip(ATTACKS, (
-    Attack(_BOTH, lambda trial: texts.cut(trial.ordinary)),
-    Attack(_BOTH, lambda trial: texts.syntax(trial.ordinary)),
-    Attack(_BOTH, lambda trial: texts.doubled(trial.ordinary)),
-    Attack(_BOTH, lambda trial: texts.lines(trial.ordinary)),
-    Attack(_BOTH, lambda trial: texts.deep(trial.ordinary)),
-    Attack(_BOTH, lambda trial: texts.long(trial.ordinary)),
-    Attack(_BOTH, lambda trial: texts.wrong_types(trial.requests())),
-    Attack(_BOTH, lambda trial: traffic.mutations(trial.requests(), trial.seed, MUTATIONS)),
-    Attack((WEB,), lambda trial: heads.heads(trial.talk, trial.ordinary("h")), True),
-    Attack((WEB,), lambda trial: heads.chunks(trial.talk, trial.ordinary("h")), True),
-    Attack((WEB,), lambda trial: heads.cuts(trial.talk, trial.ordinary("h")), True),
+    Attack(_BOTH, lambda trial: cut(trial.ordinary)),
+    Attack(_BOTH, lambda trial: syntax(trial.ordinary)),
+    Attack(_BOTH, lambda trial: doubled(trial.ordinary)),
+    Attack(_BOTH, lambda trial: lines(trial.ordinary)),
+    Attack(_BOTH, lambda trial: deep(trial.ordinary)),
+    Attack(_BOTH, lambda trial: long(trial.ordinary)),
+    Attack(_BOTH, lambda trial: wrong_types(trial.requests())),
+    Attack(_BOTH, lambda trial: mutations(trial.requests(), trial.seed, MUTATIONS)),
+    Attack((WEB,), lambda trial: heads(trial.talk, trial.ordinary("h")), True),
+    Attack((WEB,), lambda trial: chunks(trial.talk, trial.ordinary("h")), True),
+    Attack((WEB,), lambda trial: cuts(trial.talk, trial.ordinary("h")), True),
     Attack(_BOTH, None),
 )))
 
@@ -152,11 +154,11 @@ class Trial:
 
     def ordinary(self, id: Any) -> Dict[str, Any]:
         """Return the request that every server answers, with an id."""
-        return traffic.make_ordinary(self._stage, self.talk, id)
+        return make_ordinary(self._stage, self.talk, id)
 
     def requests(self) -> List[Dict[str, Any]]:
         """Return legal requests."""
-        return traffic.requests(self._stage, self.talk)
+        return requests(self._stage, self.talk)
 
     def run(self) -> List[AttackResult]:
         """Make the attacks, and return what came of them. Raises `NotSpoken`, `McpError` if there is no server."""
@@ -214,7 +216,7 @@ class Trial:
         talk = self.talk
         why, answers = self._asked(talk, b"\n".join(frame.data for frame in frames))
         return bool(why) or any(_is_bad_error(each) for each in answers) or (
-            nature(frames[0].data) != REQUEST and any("result" in each for each in answers))
+            nature(frames[0].data) != A_REQUEST and any("result" in each for each in answers))
 
     # One input
 
@@ -227,12 +229,12 @@ class Trial:
                 _judge(result, number, frame.data, answer.message, kind, str(answer))
             if answer.status is not None and answer.status >= 500 and answer.status not in _OWN_FAULT:
                 result.note(STATUS, number, str(answer), frame.data)
-            elif answer.status is None and kind != REQUEST:
+            elif answer.status is None and kind != A_REQUEST:
                 result.note(SILENT, number, str(answer), frame.data)
             self._survived(result, number, talk.alive(), frame.data)
             return
         why, answers = self._asked(talk, frame.data)
-        if kind != REQUEST and any("result" in each for each in answers) and not result.has(RESULT):
+        if kind != A_REQUEST and any("result" in each for each in answers) and not result.has(RESULT):
             # It may be a late answer to an input before: the same once more, in silence.
             threading.Event().wait(_LATE)
             why, answers = self._asked(talk, frame.data)
@@ -274,8 +276,8 @@ class Trial:
         if self.talk.alive():
             raise _Gone("after %s number %d: %s" % (result.name, number, why))
 
-    def _raw(self, result: AttackResult, number: int, asked: heads.RawRequest) -> None:
-        answer = heads.exchange(self._connector(), asked)
+    def _raw(self, result: AttackResult, number: int, asked: RawRequest) -> None:
+        answer = exchange(self._connector(), asked)
         said = "%s: %s" % (asked.what, answer.why or "status %s, %s" % (answer.status, shown(answer.body)))
         if answer.status is not None and answer.status >= 500 and answer.status not in _OWN_FAULT:
             result.note(STATUS, number, said, asked.data)
@@ -331,7 +333,7 @@ def _write(talk: Talk, data: bytes) -> None:
 
 def _judge(result: AttackResult, number: int, data: bytes, message: Dict[str, Any], kind: str, said: str) -> None:
     """Note what is wrong with a response to an input."""
-    if "result" in message and kind != REQUEST:
+    if "result" in message and kind != A_REQUEST:
         result.note(RESULT, number, "%s gets %s" % (kind, said), data)
     elif _is_bad_error(message):
         result.note(ERROR, number, said, data)
@@ -349,7 +351,7 @@ def _batches(inputs: List[Tuple[int, Frame]]) -> Iterator[List[Tuple[int, Frame]
     kind = ""
     for each in inputs:
         data = each[1].data
-        of = "" if len(data) > _SMALL else REQUEST if nature(data) == REQUEST else "other"
+        of = "" if len(data) > _SMALL else A_REQUEST if nature(data) == A_REQUEST else "other"
         if batch and (len(batch) == _TOGETHER or not of or of != kind):
             yield batch
             batch = []

@@ -40,7 +40,7 @@ def _id(answer: Reaction) -> Optional[str]:
     return result["taskId"] if result.get("resultType") == "task" and isinstance(result.get("taskId"), str) else None
 
 
-def _begun(stage: SceneStage, meta: Dict[str, Any]) -> List[Tuple[Tool, str]]:
+def _created(stage: SceneStage, meta: Dict[str, Any]) -> List[Tuple[Tool, str]]:
     """Call what may be called; return the tools that were answered by tasks, with their ids. Raises `NotExamined`."""
     talk = _extended(stage)
     found = []
@@ -71,7 +71,7 @@ def _look(talk: Talk, id: str, patience: float, wanted: Tuple[str, ...] = TERMIN
 def extension_task(stage: SceneStage) -> Said:
     """A task that is answered can be looked at from then on, until it has ended; nobody can guess its id."""
     talk, found, ids = _extended(stage), [], []  # type: Talk, List[Verdict], List[str]
-    for tool, id in _begun(stage, _ABLE):
+    for tool, id in _created(stage, _ABLE):
         answer = talk.request(GET_TASK, {"taskId": id}, _ABLE)
         found.append(KEPT if answer.result is not None else Broken(
             "the task of tool %s was answered, and tasks/get: %s" % (tool[0]["name"], answer))
@@ -105,7 +105,7 @@ def extension_undeclared(stage: SceneStage) -> Said:
     talk = _extended(stage)
     none: List[Verdict] = []
     missing: List[Verdict] = []
-    for tool, _ in _begun(stage, _ABLE):
+    for tool, _ in _created(stage, _ABLE):
         answer = _call(talk, tool, None)
         none.append(KEPT if _id(answer) is None else Broken("tool %s: a task for a client that does not know tasks" % (
             tool[0]["name"])))
@@ -160,7 +160,7 @@ def extension_cancel(stage: SceneStage) -> Said:
     talk = _extended(stage)
     found: Dict[str, List[Verdict]] = {"tasks-ext.cancel-empty-ack": [], "tasks-ext.update-empty-ack": [],
                                        "tasks-ext.update-ignores-unknown-keys": []}
-    for tool, id in _begun(stage, _ABLE):
+    for tool, id in _created(stage, _ABLE):
         responses = {"examiner-no-such-key": {"action": "decline"}}
         for name, answer in (
             ("update", talk.request(UPDATE_TASK, {"taskId": id, "inputResponses": responses}, _ABLE)),
@@ -182,7 +182,7 @@ def extension_cancel(stage: SceneStage) -> Said:
 def extension_input(stage: SceneStage) -> Said:
     """Tasks of a client that can be asked are run to their end; each question is declined."""
     talk = _extended(stage)
-    for _, id in _begun(stage, _ASKED):
+    for _, id in _created(stage, _ASKED):
         for _ in range(3):
             state = _look(talk, id, stage.patience, (*TERMINAL, "input_required"))
             questions = (state or {}).get("inputRequests")
@@ -198,7 +198,7 @@ def extension_input(stage: SceneStage) -> Said:
 def extension_listen(stage: SceneStage) -> Said:
     """A task is listened to."""
     talk = _extended(stage)
-    id = _begun(stage, _ABLE)[0][1]
+    id = _created(stage, _ABLE)[0][1]
     message = talk.message(LISTEN, {"notifications": {"taskIds": [id]}}, id=talk.next_id, meta=_ABLE)
     _first(talk, message, stage.patience)
     _look(talk, id, stage.patience)

@@ -10,7 +10,7 @@ from ..talk import Talk
 from ..wire import Reaction
 from .frames import ordinary
 
-_FOREIGN = ("http://evil.example", "null", "https://attacker.example:8443", "file://")
+FOREIGN = ("http://evil.example", "null", "https://attacker.example:8443", "file://")
 _NO_SESSION = "examiner-no-such-session"
 
 
@@ -30,9 +30,9 @@ def must(answer: Reaction, *statuses: int) -> Verdict:
 @scene("foreign-origin", "http.origin-validate", "http.origin-403", wires="web")
 def foreign_origin(stage: SceneStage) -> Said:
     """A request with the origin of another site is refused with 403."""
-    answers = [post(stage.talk, stage, {"Origin": origin}) for origin in _FOREIGN]
+    answers = [post(stage.talk, stage, {"Origin": origin}) for origin in FOREIGN]
     reached = [each for each in answers if each.status is not None and each.status < 400]
-    return {"http.origin-validate": Broken("Origin %s: %s" % (_FOREIGN[0], reached[0])) if reached else KEPT,
+    return {"http.origin-validate": Broken("Origin %s: %s" % (FOREIGN[0], reached[0])) if reached else KEPT,
             "http.origin-403": every([must(each, 403) for each in answers])}
 
 
@@ -46,7 +46,7 @@ def foreign_host(stage: SceneStage) -> Said:
     wire = stage.talk.web
     if not wire.where.loopback:
         raise NotExamined("the server is on another machine, and may have any name")
-    if (post(stage.talk, stage, {"Origin": _FOREIGN[0]}).status or 400) < 400:
+    if (post(stage.talk, stage, {"Origin": FOREIGN[0]}).status or 400) < 400:
         return None  # the cause is found by the scene foreign-origin
     answer = stage.talk.say(stage.talk.message(ordinary(stage), id=stage.talk.next_id),
                             fields={"Host": "evil.example", "Origin": "http://evil.example"})

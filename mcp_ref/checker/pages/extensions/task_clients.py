@@ -20,7 +20,7 @@ _LATENCY = 5.0
 """Seconds within which a message may have been under way when another one was sent."""
 _PATIENCE = 60.0
 """Seconds, or ten intervals if these are longer, for which a client that is at work has not looked at a task."""
-_MOST = 256
+_NEWEST = 256
 """Tasks of one connection that are looked at in its end."""
 
 _PACED = """
@@ -79,7 +79,7 @@ def _left(connection: Connection, task: Task, since: float) -> bool:
 def _abandoned(connection: Connection, updated: bool) -> Verdict:
     found: List[Broken] = []
     judged = False
-    for task in connection.state(Tasks).known.values()[-_MOST:]:
+    for task in connection.state(Tasks).known.values()[-_NEWEST:]:
         look = task.updated if updated else task.last_look
         judged = judged or (bool(task.answered) if updated else look is not None)
         if look is None or (not updated and task.updated is not None):

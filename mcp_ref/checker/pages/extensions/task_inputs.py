@@ -120,11 +120,11 @@ def _stray(task: Task, key: str, time: float) -> str:
 
 def _knows_all(message: Message, task: Task) -> bool:
     """Return True if all questions of a task were seen."""
-    return task.created is not None and len(task.questions) < _MOST and message.connection.from_start and not (
+    return task.created is not None and len(task.questions) < _MOST_KEYS and message.connection.from_start and not (
         message.connection.http and task.watched)
 
 
-_MOST = 64
+_MOST_KEYS = 64
 
 
 @rule("tasks-ext.update-answers-outstanding-keys", on=REQUEST, method=UPDATE_TASK,
@@ -139,7 +139,7 @@ def answers_open(message: Message) -> Verdict:
     if task is None or message.sender != CLIENT or not _keys(message):
         return None
     found: List[Union[str, Broken]] = []
-    for key in _keys(message)[:_MOST]:
+    for key in _keys(message)[:_MOST_KEYS]:
         why = _stray(task, key, message.time)
         if why and not _knows_all(message, task):
             return CannotTell("the questions that were asked before")
@@ -159,7 +159,7 @@ def answers_once(message: Message) -> Verdict:
     task = task_of(message)
     if task is None or message.sender != CLIENT or not _keys(message):
         return None
-    twice = [key for key in _keys(message)[:_MOST] if key in task.delivered and not is_lost(task.delivered[key])]
+    twice = [key for key in _keys(message)[:_MOST_KEYS] if key in task.delivered and not is_lost(task.delivered[key])]
     return Broken("%s was answered before" % short(twice[0], 40), "params.inputResponses") if twice else KEPT
 
 
@@ -174,7 +174,7 @@ def ignores(message: Message) -> Verdict:
     task, request = task_of(message), message.request
     if task is None or request is None or declared(message) is not True or not _knows_all(message, task):
         return None
-    keys = _keys(request)[:_MOST]
+    keys = _keys(request)[:_MOST_KEYS]
     if not keys or not all(key not in task.questions or key in task.delivered for key in keys) or not all(
             isinstance(each, dict) for each in members(request.params.get("inputResponses")).values()):
         return None

@@ -39,7 +39,7 @@ def _told(message: Message) -> List[Tuple[str, Mapping[str, Any]]]:
     return [("result" if message.kind == RESULT else "params", state)] if state else []
 
 
-_TOLD = """
+_AS_TOLD = """
     %%(on)s
     %%(created)s
     C #2 tasks/get {%%(id)s}
@@ -51,7 +51,7 @@ _TOLD = """
 @rule("schema.task-times", on=(RESULT, NOTIFICATION), method=_TELLING,
       follows=("tasks.created-at", "tasks.last-updated-at"),
       row=_row("schema.task-times", "MUST", "2025-11-25..", "Tasks"),
-      scene=scene(_TOLD % '"createdAt": "yesterday", "lastUpdatedAt": "2026-11-22T10:30:00Z", "ttlMs": 60000'))
+      scene=scene(_AS_TOLD % '"createdAt": "yesterday", "lastUpdatedAt": "2026-11-22T10:30:00Z", "ttlMs": 60000'))
 def times(message: Message) -> Verdict:
     """The times of a task are those of ISO 8601, and none of its changes is older than the task."""
     told = _told(message)
@@ -77,7 +77,7 @@ _DURATIONS = ("ttl", "ttlMs", "pollInterval", "pollIntervalMs")
       follows=("tasks.ttl-reported", "schema.params", "schema.result"),
       row=_row("schema.task-durations", "SHOULD", "2025-11-25..", "Tasks"),
       reading="the schema has integers of either sign; a duration of less than nothing is none",
-      scene=scene(_TOLD % '%(times)s, "pollIntervalMs": -5000'))
+      scene=scene(_AS_TOLD % '%(times)s, "pollIntervalMs": -5000'))
 def durations(message: Message) -> Verdict:
     """The lifetime of a task, and the time between two looks at it, are not negative."""
     if message.kind == REQUEST and message.method in AUGMENTED:

@@ -9,12 +9,12 @@ from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Exchange, Message,
 from ...rules import KEPT, RESPONSE, TASKED, Broken, CannotTell, Verdict, rule
 from ...values import masked, short
 from ..basic.progress import request_of_token
+from ..server.errorcodes import INVALID_PARAMS
 from .known import (
     ABOUT_ONE, ANSWER, ASKING, CANCEL, CROSSING, FETCH, GET, ID, LIST, OPERATIONS, OTHER_ID, RELATED, STATUS, Known,
     created, is_augmented, known, related, report, same_requestor, target, tasks,
 )
 
-_INVALID_PARAMS = -32602
 _PROGRESS = "notifications/progress"
 _ASKS = ("elicitation/create", "sampling/createMessage")
 _FEW = 8
@@ -177,7 +177,7 @@ def ignores_metadata(message: Message) -> Verdict:
         return None
     if message.kind == RESULT:
         return KEPT
-    if message.error.get("code") != _INVALID_PARAMS or (message.method == CANCEL and task.terminal is not None) or (
+    if message.error.get("code") != INVALID_PARAMS or (message.method == CANCEL and task.terminal is not None) or (
             message.method == FETCH):
         return None
     if not task.kept_until(message.time) or not same_requestor(message, task):

@@ -5,12 +5,12 @@ from typing import Any, Callable, List, Optional, Union
 from ...observed import ERROR, NOTIFICATION, RESULT, Message
 from ...rules import KEPT, TASKED, Broken, CannotTell, Verdict, rule
 from ...values import is_time, masked, short
+from ..server.errorcodes import INVALID_PARAMS, METHOD_NOT_FOUND
 from .known import (
     AUGMENTED, CANCEL, GET, ID, REPORTING, STATUS, STATUSES, TERMINAL, Known, created, is_augmented, is_later, known,
     listed, related, report, reports, same_requestor, seconds, target, tasks,
 )
 
-_INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
 _PROMPTLY = 3600.0
 """Seconds after the end of its lifetime until which a task may still be there."""
 _RACE = 5.0
@@ -225,7 +225,7 @@ def ttl_reported(message: Message) -> Verdict:
             return KEPT
         return Broken("ttl is %s" % (short(ttl) if "ttl" in message.result else "missing"), "result.ttl")
     task = known(message, target(message))
-    if message.error.get("code") != _INVALID_PARAMS or task is None or related(asked) is not None:
+    if message.error.get("code") != INVALID_PARAMS or task is None or related(asked) is not None:
         return None
     if not task.kept_until(message.time) or not same_requestor(message, task):
         return CannotTell("whether the task was still kept")
@@ -297,9 +297,9 @@ def cancel_terminal(message: Message) -> Verdict:
     code = message.error.get("code")
     if message.kind == RESULT:
         return Broken("a result, and the task was %s" % task.status, "result")
-    if code == _METHOD_NOT_FOUND and not message.has_capability(message.sender, "tasks.cancel"):
+    if code == METHOD_NOT_FOUND and not message.has_capability(message.sender, "tasks.cancel"):
         return None
-    return KEPT if code == _INVALID_PARAMS else Broken("error %s" % short(code), "error.code")
+    return KEPT if code == INVALID_PARAMS else Broken("error %s" % short(code), "error.code")
 
 
 @rule("tasks.cancel-transition", on=RESULT, method=CANCEL, follows="tasks.cancel-terminal-error", scene=created() + """

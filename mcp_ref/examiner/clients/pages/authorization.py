@@ -7,15 +7,12 @@ The browser of the user is played by the client, as in the official suite, whose
 authorization URL, and follows the redirect. A client that begins no authorization is not examined.
 """
 
-from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
 
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every
 from ..issuer import FORMS, RESOURCE_PATH, SCOPE, TOKEN, Issuer, is_verified, json_reply
-from ..stage import ClientStage
+from ..stage import ClientStage, web_scene
 
-auth_scene = partial(scene, party=CLIENT, wires="web")
 SCENARIO = "auth/metadata-default"
 
 
@@ -57,8 +54,8 @@ def _needed(stage: ClientStage) -> None:
         raise NotExamined("the client asks no authorization server for a token")
 
 
-@auth_scene("authorized", "auth.pkce-s256", "auth.resource-in-both-requests", "auth.scope-authoritative",
-            "auth.no-token-in-query", "auth.every-request", only=lambda revision: revision.rank > 1)
+@web_scene("authorized", "auth.pkce-s256", "auth.resource-in-both-requests", "auth.scope-authoritative",
+           "auth.no-token-in-query", "auth.every-request", only=lambda revision: revision.rank > 1)
 def authorized(stage: ClientStage) -> Said:
     """A server wants a token with a scope: the client asks for that scope, names the resource in both requests, proves
     with S256 that it has asked, and shows the token in a header field, and nowhere else."""
@@ -88,7 +85,7 @@ def authorized(stage: ClientStage) -> Said:
 DISCOVERY = ("auth.as-metadata-both", "auth.as-discovery-multiple")
 
 
-@auth_scene("discovery", *DISCOVERY, *("auth.as-discovery-" + name for name in FORMS))
+@web_scene("discovery", *DISCOVERY, *("auth.as-discovery-" + name for name in FORMS))
 def discovery(stage: ClientStage) -> Said:
     """The metadata of the authorization server stands at one of five places, and nowhere else: it is found."""
     _needed(stage)
@@ -102,7 +99,7 @@ def discovery(stage: ClientStage) -> Said:
     return {**found, **dict.fromkeys(DISCOVERY, worst)}
 
 
-@auth_scene("bare-challenge", "auth.prm-well-known-order", "auth.prm-both-mechanisms")
+@web_scene("bare-challenge", "auth.prm-well-known-order", "auth.prm-both-mechanisms")
 def bare_challenge(stage: ClientStage) -> Said:
     """A refusal does not say where the metadata is, which stands at the root: below it is asked first, then there."""
     _needed(stage)
@@ -128,7 +125,7 @@ def _refuses(stage: ClientStage, what: str, changes: Dict[str, Any], form: str =
 ISSUERS = ("auth.as-issuer-match", "auth.as-issuer-mismatch-rejected")
 
 
-@auth_scene("other-issuer", *ISSUERS)
+@web_scene("other-issuer", *ISSUERS)
 def other_issuer(stage: ClientStage) -> Said:
     """The metadata names another issuer, or the same with a slash: it is not used."""
     _needed(stage)
@@ -137,8 +134,8 @@ def other_issuer(stage: ClientStage) -> Said:
         _refuses(stage, "the issuer of the metadata differs by a slash", {"issuer": "{issuer}/"})]))
 
 
-@auth_scene("no-pkce", "auth.pkce-verify-support", "auth.pkce-absent-refuse", "auth.pkce-oidc-verify",
-            "auth.pkce-oidc-absent-refuse")
+@web_scene("no-pkce", "auth.pkce-verify-support", "auth.pkce-absent-refuse", "auth.pkce-oidc-verify",
+           "auth.pkce-oidc-absent-refuse")
 def no_pkce(stage: ClientStage) -> Said:
     """The metadata does not say that PKCE is supported: the client does not go on."""
     _needed(stage)
@@ -158,7 +155,7 @@ _ISS: Tuple[Tuple[str, bool, Optional[str], bool], ...] = (
 """Requirement, whether the metadata says that iss comes, the one that comes, and whether the client goes on."""
 
 
-@auth_scene("iss", *(row[0] for row in _ISS))
+@web_scene("iss", *(row[0] for row in _ISS))
 def iss(stage: ClientStage) -> Said:
     """The browser comes back with another issuer, with the same and a slash, and with none: the client asks for a token
     only where none was promised, and none came."""
@@ -179,8 +176,8 @@ def iss(stage: ClientStage) -> Said:
     return found
 
 
-@auth_scene("no-metadata", "auth.metadata-before-fallback", "auth.fallback-authorize", "auth.fallback-token",
-            "auth.fallback-register")
+@web_scene("no-metadata", "auth.metadata-before-fallback", "auth.fallback-authorize", "auth.fallback-token",
+           "auth.fallback-register")
 def no_metadata(stage: ClientStage) -> Said:
     """There is no metadata: the client registers, authorizes and gets its token at the origin of the server."""
     with Issuer("", iss=None) as issuer:

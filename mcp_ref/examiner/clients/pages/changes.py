@@ -4,20 +4,17 @@
 [.. server/tools §List Changed Notification].
 """
 
-from functools import partial
 from typing import Any, Dict, List
 
 from ....methods import (
     CALL_TOOL, DISCOVER, INITIALIZE, LIST_CHANGED, LIST_TOOLS, RESOURCE_UPDATED, known_since, lookup,
 )
 from ....revisions import HANDSHAKE_REVISIONS, Revision
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, WEB, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, WEB, Broken, CannotTell, NotExamined, Said, Verdict, every
 from ..script import Asked, Heard
-from ..stage import ClientStage
+from ..stage import ClientStage, client_scene
 from .manners import BASE, base, bears, before
 
-client_scene = partial(scene, party=CLIENT, wires="pipe web sse")
 RESPECT = ("lifecycle.respect-version", "lifecycle.respect-version-should")
 
 

@@ -4,23 +4,20 @@
 [2026-07-28 basic/patterns/subscriptions §Graceful Closure].
 """
 
-from functools import partial
 from typing import Any, Dict
 
 from ....methods import CALL_TOOL, LISTEN, LIST_TOOLS
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, scene
+from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict
 from ..script import CUT, Asked
-from ..stage import ClientStage
+from ..stage import ClientStage, pipe_scene
 from .manners import BASE, base, first_of
 
-child_scene = partial(scene, party=CLIENT, wires="pipe")
 NOISE = "Server listening\n\n\x1b[31mready\x1b[0m\nDEBUG {\"level\": 1"
 MUCH = "\xff\xfe not UTF-8, and no line end " * 10_000
 """More than a pipe holds: a client that lets it wait has its server stand still."""
 
 
-@child_scene("noise", "jsonrpc.follow-spec")
+@pipe_scene("noise", "jsonrpc.follow-spec")
 def noise(stage: ClientStage) -> Said:
     """The server writes lines to its standard output that are no messages, before the first that is one."""
     verdict = stage.goes_on(stage.in_process({"noise": NOISE}), "after lines that are no messages")
@@ -28,7 +25,7 @@ def noise(stage: ClientStage) -> Said:
     return CannotTell(verdict.evidence) if isinstance(verdict, Broken) else verdict
 
 
-@child_scene("much-stderr", *BASE)
+@pipe_scene("much-stderr", *BASE)
 def much_stderr(stage: ClientStage) -> Said:
     """The server writes 300 kB to standard error, which are not UTF-8 and have no line end: the client goes on."""
     return base(stage, stage.goes_on(stage.in_process({"stderr": MUCH}), "after 300 kB on standard error"))
@@ -40,19 +37,19 @@ def _survived(stage: ClientStage, settings: Dict[str, Any], what: str) -> Verdic
     return KEPT if run.ended else CannotTell("%s, and the client did not end by itself" % what)
 
 
-@child_scene("exits", *BASE)
+@pipe_scene("exits", *BASE)
 def exits(stage: ClientStage) -> Said:
     """The process of the server ends at once: the client says so, and ends."""
     return base(stage, _survived(stage, {"exits": True}, "the process of the server ended at once"))
 
 
-@child_scene("mute", *BASE)
+@pipe_scene("mute", *BASE)
 def mute(stage: ClientStage) -> Said:
     """The server closes its standard output, and reads on: the client says so, and ends."""
     return base(stage, _survived(stage, {"mute": True}, "the server closed its standard output"))
 
 
-@child_scene("killed", "stdio.restart", "subscribe.stdio-resubscribe")
+@pipe_scene("killed", "stdio.restart", "subscribe.stdio-resubscribe")
 def killed(stage: ClientStage) -> Said:
     """The process of the server ends at the first request after the opening: a client that starts it again listens
     again to what it has listened to."""

@@ -3,17 +3,14 @@
 [.. server/utilities/pagination], [2025-06-18.. client/elicitation], [.. client/sampling], [.. client/roots].
 """
 
-from functools import partial
 from typing import Any, Dict, List
 
 from ....methods import CALL_TOOL, CREATE_MESSAGE, ELICIT, LIST_ROOTS, LIST_TOOLS
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, Said, Verdict, scene
+from ...scenes import KEPT, Broken, CannotTell, Said, Verdict
 from ..script import ADD, Asked, Script, Tool, text
-from ..stage import ClientRun, ClientStage
+from ..stage import ClientRun, ClientStage, client_scene
 from .manners import before, first_of
 
-client_scene = partial(scene, party=CLIENT, wires="pipe web sse")
 CURSORS = ("a", "\u00e9 \U0001f600 \"quoted\\\" =?base64?YQ==?=", "9" * 3000, "{\"page\": 4}")
 _SIZES = (3, 1, 0, 2, 1)
 _ODD_META = {"io.modelcontextprotocol/examiner": [1, None], "modelcontextprotocol.io/examiner": {"a": {}}}

@@ -3,25 +3,22 @@
 [2026-07-28 basic/patterns/mrtr], [2026-07-28 client/elicitation §Safe URL Handling].
 """
 
-from functools import partial
 from typing import Any, List, Tuple
 
 from ....methods import CALL_TOOL, ELICIT
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every
 from ..script import ADD, Asked, Tool, text
-from ..stage import SCENARIO, ClientStage
+from ..stage import SCENARIO, ClientStage, stateless_scene
 from .questions import LINK_PATH
 from .rounds import ASKING, ROUNDS, retried
 
-input_scene = partial(scene, party=CLIENT, wires="pipe web", only=lambda revision: revision.stateless)
 STATES: Tuple[str, ...] = (
     "", " \t\r\n ", "\x00\x01\x7f", "e\u0301 \u212b \ufeff\u2028 \U0001f600", "1e5", "null", "[1.0, 1.00]",
     "\\u0041 %00 &amp; +", "9" * 70_000)
 UNKNOWN = "examiner/no-such-question"
 
 
-@input_scene("odd-states", "mrtr.state-opaque", provokes="mrtr.state-echo mrtr.new-request-id")
+@stateless_scene("odd-states", "mrtr.state-opaque", provokes="mrtr.state-echo mrtr.new-request-id")
 def odd_states(stage: ClientStage) -> Said:
     """Tools answer with states of odd characters, an empty one among them: each comes back as it was."""
     script = stage.script()
@@ -50,7 +47,7 @@ def odd_states(stage: ClientStage) -> Said:
     return every(found) or CannotTell("the client has not gone on")
 
 
-@input_scene("unknown-input", "mrtr.client-constructs-inputs")
+@stateless_scene("unknown-input", "mrtr.client-constructs-inputs")
 def unknown_input(stage: ClientStage) -> Said:
     """A result wants input of a kind that there is not: the call does not come again without it."""
     _, retries = retried(stage, {"requestState": "examiner", "inputRequests": {
@@ -63,7 +60,7 @@ def unknown_input(stage: ClientStage) -> Said:
                       ) if retries else KEPT
 
 
-@input_scene("link-input", "elicit.url-no-prefetch", wires="web", provokes="mrtr.client-constructs-inputs")
+@stateless_scene("link-input", "elicit.url-no-prefetch", wires="web", provokes="mrtr.client-constructs-inputs")
 def link_input(stage: ClientStage) -> Said:
     """A result wants the user to open a link: it is not fetched before the user has accepted that."""
     stage.declares("elicitation", "url")

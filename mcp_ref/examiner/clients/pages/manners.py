@@ -3,17 +3,14 @@
 [2025-03-26.. basic/index §Messages], [..2025-11-25 basic/utilities/ping].
 """
 
-from functools import partial
 from typing import Any, Callable, Dict, List, Tuple
 
 from ....errors import INTERNAL_ERROR, METHOD_NOT_FOUND
 from ....methods import CALL_TOOL, LIST_TOOLS, PING, PROGRESS
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, WEB, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, WEB, Broken, CannotTell, NotExamined, Said, Verdict, every
 from ..script import Asked, Refusal, Script
-from ..stage import ClientStage
+from ..stage import ClientStage, client_scene
 
-client_scene = partial(scene, party=CLIENT, wires="pipe web sse")
 Say = Callable[[Asked], Any]
 
 

@@ -3,18 +3,15 @@
 [..2025-11-25 basic/lifecycle], [2026-07-28 basic/versioning].
 """
 
-from functools import partial
 from typing import List
 
 from ....checker.observed import META_CAPABILITIES, META_REVISION
 from ....errors import INVALID_PARAMS
 from ....methods import CANCELLED, DISCOVER, INITIALIZE, INITIALIZED, LIST_TOOLS, PING
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every
 from ..script import UNSUPPORTED_VERSION, Asked, Heard, Refusal
-from ..stage import ClientRun, ClientStage
+from ..stage import ClientRun, ClientStage, client_scene
 
-client_scene = partial(scene, party=CLIENT, wires="pipe web sse")
 _LATE = 0.6
 """Seconds by which the answer to `initialize` is late: enough for a client to send what it does not wait for."""
 _ALLOWED_UNDECLARED = (INITIALIZE, INITIALIZED, PING, DISCOVER, "notifications/cancelled", "")

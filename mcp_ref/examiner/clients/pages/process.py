@@ -4,21 +4,17 @@
 [..2025-11-25 basic/lifecycle §Shutdown], [2026-07-28 basic/transports/stdio].
 """
 
-from functools import partial
 from typing import Any, Dict, List, Optional
 
 from ....methods import CALL_TOOL, CANCELLED
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, scene
+from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict
 from ..script import ADD, NOTHING, STOCK, Asked, Heard, Tool, text
-from ..stage import ClientRun, ClientStage
+from ..stage import ClientRun, ClientStage, client_scene, pipe_scene
 
-giving_scene = partial(scene, party=CLIENT, wires="pipe web sse")
-process_scene = partial(scene, party=CLIENT, wires="pipe")
 SLOW = "slow"
 
 
-@giving_scene(
+@client_scene(
     "give-up", "cancel.race", "cancel.stdio-notification", "timeout.cancel",
     provokes="cancel.request-id-required cancel.client-issued cancel.ignore-late-response", needs=CALL_TOOL)
 def give_up(stage: ClientStage) -> Said:
@@ -60,13 +56,13 @@ def _given_up(stage: ClientStage, run: ClientRun, id: Any) -> Dict[str, Verdict]
                 "after an answer to a cancelled call nothing came")}
 
 
-@process_scene("stderr", "stdio.stderr-not-error", "lifecycle.base-required", "version.base-required")
+@pipe_scene("stderr", "stdio.stderr-not-error", "lifecycle.base-required", "version.base-required")
 def stderr(stage: ClientStage) -> Said:
     """The server writes to standard error that something has failed: that is no end of anything."""
     return stage.goes_on(stage.in_process({"stderr": "ERROR: this is a test\n" * 20}), "after text on standard error")
 
 
-@process_scene("shutdown", provokes="stdio.shutdown-close-input stdio.shutdown-wait")
+@pipe_scene("shutdown", provokes="stdio.shutdown-close-input stdio.shutdown-wait")
 def shutdown(stage: ClientStage) -> Said:
     """The server ends when its input ends."""
     stage.in_process({})
@@ -82,13 +78,13 @@ def _ended(run: ClientRun, wanted: Optional[str]) -> Verdict:
     return KEPT if wanted is None or wanted in did else CannotTell("the process ended in another way")
 
 
-@process_scene("stays", "stdio.shutdown-force", provokes="stdio.shutdown-sigterm stdio.shutdown-wait")
+@pipe_scene("stays", "stdio.shutdown-force", provokes="stdio.shutdown-sigterm stdio.shutdown-wait")
 def stays(stage: ClientStage) -> Said:
     """The server goes on when its input has ended: a signal ends it."""
     return _ended(stage.in_process({"stays": True}), None)
 
 
-@process_scene("deaf", "stdio.shutdown-force", provokes="stdio.shutdown-sigkill")
+@pipe_scene("deaf", "stdio.shutdown-force", provokes="stdio.shutdown-sigkill")
 def deaf(stage: ClientStage) -> Said:
     """The server goes on when it is asked to end by a signal, too: it is killed."""
     return _ended(stage.in_process({"stays": True, "deaf": True}), None)

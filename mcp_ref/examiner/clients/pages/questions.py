@@ -9,14 +9,13 @@ from typing import Any, Dict
 from ....errors import INVALID_PARAMS
 from ....methods import CALL_TOOL, CREATE_MESSAGE, ELICIT, ELICITATION_COMPLETE, LIST_ROOTS, LIST_TOOLS
 from ....urls import scheme_of
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every
 from ..script import Asked
-from ..stage import ClientStage
+from ..stage import ClientStage, client_scene
 from .features import FORM, SAMPLE, asked_of
 from .manners import bears, before, first_of
 
-asking_scene = partial(scene, party=CLIENT, wires="pipe web sse", only=lambda revision: revision.peer_requests)
+asking_scene = partial(client_scene, only=lambda revision: revision.peer_requests)
 ODD_ID = "\u00e9 \"odd\" {\"id\": 1} \U0001f600"
 LINK_PATH = "/examiner-link"
 WITH_TOOLS: Dict[str, Any] = {**SAMPLE, "toolChoice": {"mode": "auto"}, "tools": [

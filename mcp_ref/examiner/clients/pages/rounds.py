@@ -4,20 +4,17 @@
 [2026-07-28 basic/transports/stdio §Backward Compatibility].
 """
 
-from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
 
 from ....errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from ....methods import CALL_TOOL, CREATE_MESSAGE, DISCOVER, ELICIT, INITIALIZE, LIST_ROOTS, LIST_TOOLS
 from ....revisions import HANDSHAKE_REVISIONS
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, PIPE, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, PIPE, Broken, CannotTell, NotExamined, Said, Verdict, every
 from ..script import ADD, Asked, Heard, Refusal, Script, Tool, text
-from ..stage import SCENARIO, ClientStage
+from ..stage import SCENARIO, ClientStage, stateless_scene
 from .features import FORM, SAMPLE, tool
 from .questions import WITH_TOOLS
 
-round_scene = partial(scene, party=CLIENT, wires="pipe web", only=lambda revision: revision.stateless)
 STATE = "{\"page\": 1, \"text\": \"\u00e9 \U0001f600 \\\\ %41 +\"} " + "=" * 300
 ROUNDS = "sep-2322-client-request-state"
 """The scenario of the official suite in which calls are answered by rounds."""
@@ -55,8 +52,8 @@ def _form() -> Dict[str, Any]:
     return {"inputRequests": {"form": {"method": ELICIT, "params": {"mode": "form", **FORM}}}}
 
 
-@round_scene("state", "mrtr.state-opaque", "mrtr.not-for-other-requests",
-             provokes="mrtr.state-echo mrtr.new-request-id mrtr.client-constructs-inputs")
+@stateless_scene("state", "mrtr.state-opaque", "mrtr.not-for-other-requests",
+                 provokes="mrtr.state-echo mrtr.new-request-id mrtr.client-constructs-inputs")
 def state(stage: ClientStage) -> Said:
     """A state that looks like JSON comes back as it was, with the answers, and in no other call."""
     stage.declares("elicitation")
@@ -70,7 +67,7 @@ def state(stage: ClientStage) -> Said:
                 KEPT if others and retries else CannotTell("no other tool was called"))}
 
 
-@round_scene("no-state", provokes="mrtr.no-state-if-absent mrtr.client-constructs-inputs")
+@stateless_scene("no-state", provokes="mrtr.no-state-if-absent mrtr.client-constructs-inputs")
 def no_state(stage: ClientStage) -> Said:
     """A result that wants input has no state: none comes back."""
     stage.declares("elicitation")
@@ -78,7 +75,7 @@ def no_state(stage: ClientStage) -> Said:
     return None
 
 
-@round_scene("state-alone", "mrtr.state-opaque", provokes="mrtr.state-echo")
+@stateless_scene("state-alone", "mrtr.state-opaque", provokes="mrtr.state-echo")
 def state_alone(stage: ClientStage) -> Said:
     """A result has a state, and wants no input: the call comes again, with the state."""
     _, retries = retried(stage, {"requestState": STATE})
@@ -94,7 +91,7 @@ _UNDECLARED: Tuple[Tuple[str, str, str, Dict[str, Any]], ...] = (
     ("elicitation", "elicit.capability-per-request", ELICIT, {"mode": "form", **FORM}))
 
 
-@round_scene("undeclared-input", *(row[1] for row in _UNDECLARED))
+@stateless_scene("undeclared-input", *(row[1] for row in _UNDECLARED))
 def undeclared_input(stage: ClientStage) -> Said:
     """A result wants input of a kind that the client has not declared: it is not given."""
     declared = stage.usual().script.declared
@@ -109,7 +106,7 @@ def undeclared_input(stage: ClientStage) -> Said:
     return found
 
 
-@round_scene("input-with-tools", "sampling.tools-undeclared-error")
+@stateless_scene("input-with-tools", "sampling.tools-undeclared-error")
 def input_with_tools(stage: ClientStage) -> Said:
     """A result wants an answer of the model with tools, which the client has not declared: it is not given."""
     if "tools" in (stage.declares("sampling") or {}):
@@ -135,8 +132,8 @@ def _paged(stage: ClientStage, kind: Any, script: Optional[Script] = None) -> bo
     return any("cursor" in each.params for each in script.sent(LIST_TOOLS))
 
 
-@round_scene("result-types", "jsonrpc.result-type-absent-complete", "jsonrpc.result-type-unknown-invalid",
-             "jsonrpc.result-type-known-set", needs=LIST_TOOLS)
+@stateless_scene("result-types", "jsonrpc.result-type-absent-complete", "jsonrpc.result-type-unknown-invalid",
+                 "jsonrpc.result-type-known-set", needs=LIST_TOOLS)
 def result_types(stage: ClientStage) -> Said:
     """A page without a result type is complete, and one of an unknown type is no page: its cursor is not followed."""
     if not _paged(stage, "complete"):
@@ -164,7 +161,7 @@ def _of_an_earlier_server(stage: ClientStage) -> Verdict:
     return CannotTell("a page without a result type was refused, of a server that has to name it")
 
 
-@round_scene("legacy-server", "stdio.fallback-any-error", wires="pipe")
+@stateless_scene("legacy-server", "stdio.fallback-any-error", wires="pipe")
 def legacy_server(stage: ClientStage) -> Said:
     """A server that does not know `server/discover` says so in several ways: each is followed by `initialize`."""
     found: Dict[int, bool] = {}

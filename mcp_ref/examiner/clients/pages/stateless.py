@@ -4,18 +4,15 @@
 [2026-07-28 basic/patterns/subscriptions].
 """
 
-from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
 
 from ....checker.observed import META_REVISION
 from ....methods import ACKNOWLEDGED, CALL_TOOL, LISTEN, LIST_CHANGED, LIST_TOOLS
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, Broken, NotExamined, Said, Verdict, every
 from ..script import ADD, CUT, UNSUPPORTED_VERSION, Asked, Refusal, text
-from ..stage import ClientRun, ClientStage
+from ..stage import ClientRun, ClientStage, stateless_scene
 from .manners import BASE, base, before
 
-stateless_scene = partial(scene, party=CLIENT, wires="pipe web", only=lambda revision: revision.stateless)
 LATER, EARLIER = "2099-12-31", "1999-01-01"
 MOST_REPEATS = 5
 _BRIEF, _LONG = 100, 1.2

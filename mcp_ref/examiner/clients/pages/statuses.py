@@ -4,18 +4,15 @@
 [2025-06-18..2025-11-25 basic/authorization], [2026-07-28 basic/authorization/index].
 """
 
-from functools import partial
 from typing import Any, Dict, List, Sequence, Tuple
 
 from ....http11.message import Exchange, HttpRequest
 from ....http11.server.server import HttpServer
 from ....methods import CALL_TOOL, DISCOVER, INITIALIZE, INITIALIZED, LIST_TOOLS
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, Said, Verdict, every, scene
-from ..stage import ClientRun, ClientStage
+from ...scenes import KEPT, Broken, CannotTell, Said, Verdict, every
+from ..stage import ClientRun, ClientStage, web_scene
 from .manners import BASE, base, first_of
 
-web_scene = partial(scene, party=CLIENT, wires="web")
 Fields = Sequence[Tuple[str, str]]
 REFUSALS: Tuple[Tuple[int, Fields], ...] = (
     (400, ()), (403, ()), (500, ()), (503, (("Retry-After", "1"),)))

@@ -3,18 +3,15 @@
 [2025-03-26..2025-11-25 basic/transports §Streamable HTTP], [2026-07-28 basic/transports/streamable-http].
 """
 
-from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
 
 from ....methods import CALL_TOOL, INITIALIZE, LIST_TOOLS, LOG_MESSAGE
-from ....wiretrace import CLIENT
-from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
+from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every
 from ...wire import as_bytes
 from ..script import ADD, CUT, Asked, Tool, text
-from ..stage import ClientStage
+from ..stage import ClientStage, web_scene
 from .manners import BASE, base, first_of
 
-web_scene = partial(scene, party=CLIENT, wires="web")
 RESUMED, ICON = "test_reconnection", "/examiner-icon.png"
 _RETRY = 500
 """Milliseconds after which a stream is asked for again."""
