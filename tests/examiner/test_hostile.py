@@ -14,7 +14,7 @@ from mcp_ref.examiner import wire_to
 from mcp_ref.examiner.ahead import WiresAhead
 from mcp_ref.examiner.hostile import ATTACKS, heads
 from mcp_ref.examiner.hostile import trial as trials
-from mcp_ref.examiner.hostile.texts import NO_JSON, NO_REQUEST, REQUEST, nature
+from mcp_ref.examiner.hostile.texts import A_REQUEST, NO_JSON, NO_REQUEST, nature
 from mcp_ref.examiner.hostile.told import HostileReport, columns
 from mcp_ref.examiner.hostile.traffic import mutations
 from mcp_ref.examiner.hostile.trial import ERROR, KEEPS, RESULT, SILENT, STATUS, STOPS, AttackResult, Trial
@@ -189,11 +189,11 @@ def test_a_status_that_blames_the_server_is_named() -> None:
 # --- What is sent --------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("data, whole, expected", [
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', False, REQUEST),
-    (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}', False, REQUEST),
-    (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', False, REQUEST),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', False, A_REQUEST),
+    (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}', False, A_REQUEST),
+    (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', False, A_REQUEST),
     (b'{"jsonrpc":"2.0","id":1,\n"method":"ping"}', False, NO_JSON),
-    (b'{"jsonrpc":"2.0","id":1,\n"method":"ping"}', True, REQUEST),
+    (b'{"jsonrpc":"2.0","id":1,\n"method":"ping"}', True, A_REQUEST),
     (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', False, NO_REQUEST),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', False, NO_REQUEST),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":NaN}}', False, NO_JSON),

@@ -11,16 +11,47 @@ import os
 import pathlib
 import re
 import shlex
+import sys
 from typing import Any, Dict, List, Sequence, Tuple
 
 from mcp_ref import Server
+from mcp_ref.checker.rules import load
 from mcp_ref.checker.scenes import trace
 from mcp_ref.cli import main
+from mcp_ref.version import __version__
 from mcp_ref.wiretrace import to_object
 
 NOBODY = "http://127.0.0.1:9/mcp"
 """An address at which nobody listens."""
 COMMANDS = re.compile(r"^    ([a-z-]+) +\S", re.MULTILINE)
+
+
+FAULTY = r"""
+import json, sys
+for line in sys.stdin:
+    try:
+        asked = json.loads(line)
+    except ValueError:
+        sys.exit(3)
+    answer = {"jsonrpc": "2.0", "id": asked.get("id")}
+    if asked["method"] == "initialize":
+        answer["result"] = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {},
+                            "serverInfo": {"name": "bad", "version": "1"}}
+    elif asked["method"] == "ping":
+        answer["result"] = {}
+    else:
+        answer["error"] = {"code": -32000, "message": "no"}
+    if "id" in asked:
+        print(json.dumps(answer), flush=True)
+"""
+REPORTS = (
+    *("check FOLDER/broken FOLDER/disputed FOLDER/kept --format %s" % form for form in (
+        "json", "junit", "sarif", "github")),
+    *("examine SERVER --revision 2025-11-25 --only ping --only unknown-method --format %s" % form for form in (
+        "json", "junit", "sarif", "badge")),
+    *("examine SERVER --revision 2025-11-25 --only hostile-cut:3 --seed 1 --format %s" % form for form in (
+        "json", "junit", "sarif")),
+)
 
 
 def run(*words: str) -> Tuple[int, str, str]:
@@ -123,6 +154,26 @@ def server() -> Server:
         return "Please review:\n\n" + code
 
     return made
+
+
+def reports(folder: pathlib.Path) -> str:
+    """The reports of `check` and `examine` in each form for programs: of recordings that break a rule, and of a server
+    that answers most requests with the wrong error and ends at what is no JSON."""
+    scenes = {"kept": trace(KEPT, "+"), "broken": trace(BROKEN, "+"),
+              "disputed": trace(next(row.scene for row in load().values() if row.disagree), "-")}
+    for name, events in scenes.items():
+        (folder / name).write_text("".join(json.dumps(to_object(event)) + "\n" for event in events), "utf-8")
+    (folder / "faulty.py").write_text(FAULTY, "utf-8")
+    program = "%s %s" % (shlex.quote(sys.executable), shlex.quote(str(folder / "faulty.py")))
+    paths = [(program, "SERVER"), (json.dumps(str(folder))[1:-1], "FOLDER"), (__version__, "VERSION")]
+    said = []
+    for line in REPORTS:
+        words = [program if word == "SERVER" else word.replace("FOLDER", str(folder)) for word in line.split()]
+        text = run(*words)[1]
+        for old, new in paths:
+            text = text.replace(old, new)
+        said.append("== %s\n%s" % (line, text))
+    return "".join(said)
 
 
 def exit_codes(folder: pathlib.Path) -> str:

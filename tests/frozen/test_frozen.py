@@ -72,8 +72,13 @@ def test_exit_codes_are_as_they_were(request: pytest.FixtureRequest, tmp_path: p
     compare("exits.txt", commands.exit_codes(tmp_path), request)
 
 
+@pytest.mark.sends_illegal("*", why="a scene asks for what there is not, and hostile input is no message")
+def test_reports_are_as_they_were(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> None:
+    compare("reports.txt", commands.reports(tmp_path), request)
+
+
 def test_each_file_is_compared_and_each_example_is_frozen() -> None:
     there = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.*")}
-    assert there == {*FILES, "exits.txt", *("wire/%s.txt" % name for name in EXAMPLES)}
+    assert there == {*FILES, "exits.txt", "reports.txt", *("wire/%s.txt" % name for name in EXAMPLES)}
     chapters = {path.stem for path in (ROOT / "examples").glob("[0-9]*.py")}
     assert chapters - set(EXAMPLES) == {"25_why_does_it_hang"}, "which is about time"
