@@ -13,7 +13,7 @@ github    a line for each fault: ``::error file=...,line=...,title=...::text``, 
 ========  =======================================================================================================
 """
 
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -76,38 +76,56 @@ def _place(finding: Finding) -> Dict[str, Any]:
     }
 
 
-def as_junit(reports: Sequence[Report]) -> str:
-    """Return the reports as a JUnit document."""
-    suites = ElementTree.Element("testsuites")
-    suites.extend([_suite(report) for report in reports])
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+Case = Tuple[str, str, Sequence[Tuple[str, Dict[str, str], str]]]
+"""A test case of JUnit: its class, its name, and what it has: tags with their attributes and their text."""
 
 
-def _suite(report: Report) -> ElementTree.Element:
-    judged = {id: tally for id, tally in report.checker.tallies().items() if tally.judged or tally.unsure}
-    faults: Dict[str, List[Group]] = {}
-    for group in report.groups:
-        faults.setdefault(group.finding.rule.id, []).append(group)
-    failing = {group.finding.rule.id for group in report.open()}
-    suite = ElementTree.Element("testsuite", {
-        "name": _xml(report.name or "trace"), "tests": str(len(judged)), "failures": str(len(failing)), "errors": "0",
-        "skipped": str(sum(not tally.judged for tally in judged.values()))})
-    for id, tally in judged.items():
-        case = ElementTree.SubElement(suite, "testcase", {"classname": "mcp." + id.partition(".")[0], "name": id})
-        if not tally.judged:
-            ElementTree.SubElement(case, "skipped", {"message": _xml("; ".join(tally.unsure))})
-        for group in faults.get(id, ()):
-            if not group.accepted:
-                failure = ElementTree.SubElement(case, "failure", {
-                    "type": group.finding.verdict, "message": _xml(_sentence(group))})
-                failure.text = _xml("\n".join("%s: %s" % (place_of(each), each.evidence) for each in group.places))
-    return suite
+def junit(suites: Iterable[Tuple[Dict[str, str], Iterable[Case]]], **attributes: str) -> str:
+    """Return a JUnit document of suites, each with its attributes and cases. ``attributes``: those of the whole."""
+    root = ElementTree.Element("testsuites", attributes)
+    for members, cases in suites:
+        suite = ElementTree.SubElement(root, "testsuite", members)
+        for classname, name, parts in cases:
+            case = ElementTree.SubElement(suite, "testcase", {"classname": classname, "name": name})
+            for tag, said, text in parts:
+                ElementTree.SubElement(case, tag, said).text = text
+    for element in root.iter():
+        element.text = element.text and _xml(element.text)
+        element.attrib.update((name, _xml(value)) for name, value in element.attrib.items())
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
 def _xml(text: str) -> str:
     """Return a text without the characters that XML 1.0 cannot have."""
     return "".join(sign if sign in "\t\n\r" or " " <= sign <= "\ud7ff" or "\ue000" <= sign <= "\ufffd"
                    or sign > "\uffff" else "\ufffd" for sign in text)
+
+
+def sarif(driver: Dict[str, Any], results: Sequence[Dict[str, Any]]) -> str:
+    """Return a SARIF 2.1.0 log with one run, of a tool's description with its rules, and of its results."""
+    return dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [
+        {"tool": {"driver": driver}, "results": results}]}) + "\n"
+
+
+def as_junit(reports: Sequence[Report]) -> str:
+    """Return the reports as a JUnit document."""
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + junit(map(_suite, reports))
+
+
+def _suite(report: Report) -> Tuple[Dict[str, str], List[Case]]:
+    judged = {id: tally for id, tally in report.checker.tallies().items() if tally.judged or tally.unsure}
+    parts: Dict[str, List[Tuple[str, Dict[str, str], str]]] = {
+        id: [] if tally.judged else [("skipped", {"message": "; ".join(tally.unsure)}, "")]
+        for id, tally in judged.items()}
+    for group in report.groups:
+        if not group.accepted:
+            parts[group.finding.rule.id].append((
+                "failure", {"type": group.finding.verdict, "message": _sentence(group)},
+                "\n".join("%s: %s" % (place_of(each), each.evidence) for each in group.places)))
+    return {"name": report.name or "trace", "tests": str(len(judged)),
+            "failures": str(len({group.finding.rule.id for group in report.open()})), "errors": "0",
+            "skipped": str(sum(not tally.judged for tally in judged.values()))}, [
+        ("mcp." + id.partition(".")[0], id, each) for id, each in parts.items()]
 
 
 def _sentence(group: Group) -> str:
@@ -117,7 +135,7 @@ def _sentence(group: Group) -> str:
         first.clause.citation)
 
 
-def as_sarif(reports: Sequence[Report]) -> Dict[str, Any]:
+def as_sarif(reports: Sequence[Report]) -> str:
     """Return the reports as a SARIF 2.1.0 log with one run."""
     from ..version import __version__
 
@@ -143,7 +161,7 @@ def as_sarif(reports: Sequence[Report]) -> Dict[str, Any]:
     driver = {"name": "mcp_ref", "version": __version__, "rules": [{
         "id": row.id, "shortDescription": {"text": row.text}, "help": {"text": row.requirement.citation},
         "properties": {"level": row.requirement.level, "party": row.party}} for row in used]}
-    return {"$schema": _SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    return sarif(driver, results)
 
 
 def _location(report: Report, finding: Finding) -> Dict[str, Any]:
@@ -185,7 +203,7 @@ FORMATS: Dict[str, Callable[[Sequence[Report]], str]] = {
     "text": lambda reports: "\n\n".join("\n".join(report.lines()) for report in reports) + "\n",
     "json": _json,
     "junit": as_junit,
-    "sarif": lambda reports: dumps(as_sarif(reports)) + "\n",
+    "sarif": as_sarif,
     "github": as_github,
 }
 """The names of the forms, and the functions that make one text of reports."""

@@ -16,8 +16,8 @@ badge     ``{"schemaVersion", "label", "message", "color"}``, as the makers of b
 
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
-from xml.etree import ElementTree
 
+from ..checker.formats import Case, junit, sarif
 from ..jsontext import dumps
 from ..requirements import Requirement, requirements
 from ..wiretrace import CLIENT, SERVER
@@ -35,7 +35,6 @@ _MOST = 3
 """The faults with the same cause that are told."""
 FORM = 1
 """The version of the report as JSON."""
-_SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
 class FaultGroup(NamedTuple):
@@ -262,42 +261,32 @@ def as_json(report: ExaminationReport) -> Dict[str, Any]:
 
 
 def as_junit(report: ExaminationReport) -> str:
-    """Return the report as a document of JUnit."""
-    root = ElementTree.Element("testsuites", name="mcp_ref examine " + plain(report.server))
+    """Return the report as a JUnit document. What is fragile is told, and no failure."""
+    suites: List[Tuple[Dict[str, str], List[Case]]] = []
     for chapter in report.chapters:
-        rows = report.rows[chapter.revision.name]
-        counts = report.counts(chapter.revision.name)
-        suite = ElementTree.SubElement(
-            root, "testsuite", name=chapter.revision.name, tests=str(len(rows)), failures=str(counts[BROKEN]),
-            skipped=str(counts[UNSURE] + counts[NOT_EXAMINED]))
-        for row in rows:
-            case = ElementTree.SubElement(suite, "testcase", classname=row.requirement.page, name=row.requirement.id)
-            if row.state == BROKEN:
-                ElementTree.SubElement(case, "failure", message=_xml(row.said))
-            elif row.state in (UNSURE, NOT_EXAMINED):
-                ElementTree.SubElement(case, "skipped", message=_xml("%s: %s" % (row.state, row.said)))
-            elif row.state == WARNED:
-                ElementTree.SubElement(case, "system-out").text = _xml("warned: " + row.said)
+        name = chapter.revision.name
+        counts = report.counts(name)
+        suites.append(({"name": name, "tests": str(len(report.rows[name])), "failures": str(counts[BROKEN]),
+                        "skipped": str(counts[UNSURE] + counts[NOT_EXAMINED])},
+                       [(row.requirement.page, row.requirement.id, _told(row.state, plain(row.said)))
+                        for row in report.rows[name]]))
     if report.hostile is not None:
-        _add_hostile(root, report.hostile)
-    return ElementTree.tostring(root, encoding="unicode") + "\n"
+        results = report.hostile.results
+        suites.append(({"name": "hostile, seed %d" % report.hostile.seed, "failures": "0", "skipped": "0",
+                        "tests": str(len(results))}, [
+            (result.revision.name, result.name, [("system-out", {}, plain("\n".join(
+                "%s %d: %s: %s" % (FRAGILE, each.number, each.kind, each.evidence)
+                for each in result.weaknesses)))] if result.weaknesses else []) for result in results]))
+    return junit(suites, name="mcp_ref examine " + plain(report.server))
 
 
-def _add_hostile(root: ElementTree.Element, hostile: "HostileReport") -> None:
-    """Add a suite with a case for each attack; what is fragile is told, and no failure."""
-    suite = ElementTree.SubElement(root, "testsuite", name="hostile, seed %d" % hostile.seed, failures="0", skipped="0",
-                                   tests=str(len(hostile.results)))
-    for result in hostile.results:
-        case = ElementTree.SubElement(suite, "testcase", classname=result.revision.name, name=result.name)
-        if result.weaknesses:
-            ElementTree.SubElement(case, "system-out").text = _xml("\n".join(
-                "%s %d: %s: %s" % (FRAGILE, each.number, each.kind, each.evidence) for each in result.weaknesses))
-
-
-def _xml(text: str) -> str:
-    """Return a text without the characters that XML has not."""
-    return "".join(sign if sign >= " " or sign in "\t\n" else "?" for sign in plain(text)).encode(
-        "utf-8", "replace").decode("utf-8")
+def _told(state: str, said: str) -> List[Tuple[str, Dict[str, str], str]]:
+    """Return what the test case of a requirement in this state has."""
+    if state == BROKEN:
+        return [("failure", {"message": said}, "")]
+    if state in (UNSURE, NOT_EXAMINED):
+        return [("skipped", {"message": "%s: %s" % (state, said)}, "")]
+    return [("system-out", {}, "warned: " + said)] if state == WARNED else []
 
 
 def as_sarif(report: ExaminationReport) -> str:
@@ -305,13 +294,11 @@ def as_sarif(report: ExaminationReport) -> str:
     rules = {group.id: group.requirement for group in report.groups}
     weak = [] if report.hostile is None else report.hostile.groups
     place = [{"logicalLocations": [{"fullyQualifiedName": report.server or report.party}]}]
-    return dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [{
-        "tool": {"driver": {"name": "mcp_ref examine", "rules": [
-            {"id": id, "shortDescription": {"text": "%s %s" % (row.level, row.citation)},
-             **({"helpUri": row.url} if row.url else {})} for id, row in rules.items()] + [
-            {"id": id, "shortDescription": {"text": "hostile input, no violation"}}
-            for id in dict.fromkeys(group.attack for group in weak)]}},
-        "results": [{
+    return sarif({"name": "mcp_ref examine", "rules": [
+        {"id": id, "shortDescription": {"text": "%s %s" % (row.level, row.citation)},
+         **({"helpUri": row.url} if row.url else {})} for id, row in rules.items()] + [
+        {"id": id, "shortDescription": {"text": "hostile input, no violation"}}
+        for id in dict.fromkeys(group.attack for group in weak)]}, [{
             "ruleId": group.id, "level": "error" if group.level == BROKEN else "warning",
             "message": {"text": ": ".join(filter(None, (group.where, group.evidence)))},
             "partialFingerprints": {"mcp_ref/key": group.key},
@@ -321,7 +308,7 @@ def as_sarif(report: ExaminationReport) -> str:
             "ruleId": group.attack, "level": "note", "locations": place,
             "message": {"text": "%s: %s" % (group.what, group.found[0][1].evidence)},
             "partialFingerprints": {"mcp_ref/key": "%s:%s" % (group.attack, group.kind)},
-        } for group in weak]}]}) + "\n"
+        } for group in weak])
 
 
 def as_badge(report: ExaminationReport) -> str:
