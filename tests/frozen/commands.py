@@ -32,7 +32,7 @@ for line in sys.stdin:
     try:
         asked = json.loads(line)
     except ValueError:
-        sys.exit(3)
+        asked = {"id": None, "method": "ping"}
     answer = {"jsonrpc": "2.0", "id": asked.get("id")}
     if asked["method"] == "initialize":
         answer["result"] = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {},
@@ -50,7 +50,7 @@ REPORTS = (
     *("examine SERVER --revision 2025-11-25 --only ping --only unknown-method --format %s" % form for form in (
         "json", "junit", "sarif", "badge")),
     *("examine SERVER --revision 2025-11-25 --only hostile-cut:3 --seed 1 --format %s" % form for form in (
-        "json", "junit", "sarif")),
+        "junit", "sarif")),
 )
 
 
@@ -158,7 +158,7 @@ def server() -> Server:
 
 def reports(folder: pathlib.Path) -> str:
     """The reports of `check` and `examine` in each form for programs: of recordings that break a rule, and of a server
-    that answers most requests with the wrong error and ends at what is no JSON."""
+    that answers most requests with the wrong error, and what is no JSON with a result."""
     scenes = {"kept": trace(KEPT, "+"), "broken": trace(BROKEN, "+"),
               "disputed": trace(next(row.scene for row in load().values() if row.disagree), "-")}
     for name, events in scenes.items():
