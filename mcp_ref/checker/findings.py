@@ -104,11 +104,9 @@ class _Asked:
     One message is much like the next, and so are the answers: they are compared as a whole, and counted once.
     """
 
-    __slots__ = ("given", "facts", "known", "rows", "decides", "judged", "usual", "times")
+    __slots__ = ("facts", "known", "rows", "decides", "judged", "usual", "times")
 
-    def __init__(self, given: Optional[rules.Given], facts: Optional[rules.Given], rows: Tuple[Rule, ...],
-                 decides: Tuple[rules.Decide, ...]) -> None:
-        self.given = given
+    def __init__(self, facts: Optional[rules.Facts], rows: Tuple[Rule, ...], decides: Tuple[rules.Decide, ...]) -> None:
         self.facts = facts
         self.known: Any = None
         """The facts to which the usual answers belong; None if there are none."""
@@ -129,7 +127,7 @@ class _Asked:
 
 
 _Table = Tuple[List[_Asked], Tuple[Callable[[Any], None], ...]]
-"""The rules to be asked, by what has to be given; and the functions of observers."""
+"""The rules to be asked, by the facts that they look at; and the functions of observers."""
 
 
 class Verdicts:
@@ -205,8 +203,6 @@ class Verdicts:
         groups, notes = table
         broken: List[Tuple[Rule, Any]] = []
         for group in groups:
-            if group.given is not None and not group.given(subject):
-                continue
             if group.facts is not None:
                 facts = group.facts(subject)
                 if facts == group.known:
@@ -349,15 +345,14 @@ class Verdicts:
 def _asked(
     moment: str, method: str, rank: Optional[int], beside: bool, seen: int, recorded: FrozenSet[str],
     binding: bool,
-) -> Tuple[Tuple[Tuple[Optional[rules.Given], Optional[rules.Given], Tuple[Rule, ...], Tuple[rules.Decide, ...]], ...],
+) -> Tuple[Tuple[Tuple[Optional[rules.Facts], Tuple[Rule, ...], Tuple[rules.Decide, ...]], ...],
            Tuple[Callable[[Any], None], ...]]:
     """Return what `_Asked` needs of the rules of one moment, and the functions of observers, for all checkers."""
-    table: Dict[Tuple[Optional[rules.Given], Optional[rules.Given]], List[Rule]] = {}
+    table: Dict[Optional[rules.Facts], List[Rule]] = {}
     for row in rules.matching(rules.load().values(), moment, method, rank, beside, seen):
         if row.needs <= recorded and (row.binds or not binding):
-            table.setdefault((row.given, row.facts), []).append(row)
-    return (tuple((given, facts, tuple(rows), tuple(row.decide for row in rows))
-                  for (given, facts), rows in table.items()),
+            table.setdefault(row.facts, []).append(row)
+    return (tuple((facts, tuple(rows), tuple(row.decide for row in rows)) for facts, rows in table.items()),
             tuple(row.note for row in rules.matching(rules.OBSERVERS, moment, method, rank, seen=seen)))
 
 

@@ -12,7 +12,6 @@ from ..methods import LIST_CHANGED
 from .bounds import Bounds, Forgetful
 from .observed import NOTIFICATION, RESULT, Message, Session
 from .rules import MESSAGE, observe
-from .values import items
 
 LISTS: Dict[str, Tuple[str, str]] = {
     "tools/list": ("tools", "name"),
@@ -169,11 +168,3 @@ def take_change(message: Message) -> None:
     """Note that a list has changed."""
     for method in NOTICES[message.method]:
         lists(message.session).changed[method] = message
-
-
-def has_resources(message: Message) -> bool:
-    """Return True for a result with contents of resources, or with resources that are embedded."""
-    for block in items(message.result.get("content")):
-        if type(block) is dict and ("resource" in block or block.get("type") == "resource"):
-            return True
-    return "contents" in message.result

@@ -54,8 +54,7 @@ A page also adds to the table UNDECIDED: the ids of binding requirements that no
 with its reason.
 
 Most rules have nothing to say about most messages. ``when`` names circumstances (CIRCUMSTANCES) without which a rule
-returns None, so that it need not be asked: what is asked is looked up in one table. ``given`` is a function that has to
-return something true of the subject for that; it is asked once for all rules that have it.
+returns None, so that it need not be asked: what is asked is looked up in one table.
 
 Most rules answer what they have answered before. ``facts`` is a function that returns all that a rule looks at, as a
 value to compare: while it is equal to the one before, and no rule that has it was broken, none is asked again.
@@ -193,7 +192,7 @@ class Happening(NamedTuple):
         return self.connection.default
 
 
-Given = Callable[[Any], Any]
+Facts = Callable[[Any], Any]
 
 
 class Rule(NamedTuple):
@@ -235,9 +234,7 @@ class Rule(NamedTuple):
     exchange follows from that, unless it is about another member."""
     when: int
     """The bits of CIRCUMSTANCES without which it says nothing."""
-    given: Optional[Given]
-    """A function of the subject: where what it returns is false, the rule says nothing."""
-    facts: Optional[Given]
+    facts: Optional[Facts]
     """A function of the subject: where what it returns is the same, the rule says the same."""
 
     @property
@@ -274,7 +271,7 @@ def rule(
     method: Union[None, str, Tuple[str, ...]] = None, party: str = "", follows: Union[str, Tuple[str, ...]] = (),
     needs: str = "", reading: str = "", disagree: str = "", row: Optional[Requirement] = None,
     always: bool = False, provoked: Union[str, Tuple[str, ...]] = (), beside: bool = False, spoils: bool = False,
-    when: str = "", given: Optional[Given] = None, facts: Optional[Given] = None,
+    when: str = "", facts: Optional[Facts] = None,
 ) -> Callable[[Decide], Decide]:
     """Declare the decorated function as the rule of a requirement; see the module.
 
@@ -283,7 +280,7 @@ def rule(
     between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a
     client that falls back from one to another. ``provoked``: what the other party breaks in both traces of the scene.
     ``beside``: ask it only about HTTP beside the endpoint. ``spoils``: what else is wrong with such a message follows
-    from it. ``when``: names of CIRCUMSTANCES, with blanks between. ``given``, ``facts``: see the module. Raises
+    from it. ``when``: names of CIRCUMSTANCES, with blanks between. ``facts``: see the module. Raises
     ValueError for an id that is not in the list or was declared before, for an unknown moment, and if no party can be
     told.
     """
@@ -312,8 +309,7 @@ def rule(
         RULES[id] = Rule(
             id, also, requirement, moments, (method,) if isinstance(method, str) else method, bound, decide, text,
             scene, (follows,) if isinstance(follows, str) else follows, frozenset(needs.split()), ranks, reading,
-            disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside, spoils, bits,
-            given, facts)
+            disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside, spoils, bits, facts)
         return decide
 
     return declare

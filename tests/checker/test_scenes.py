@@ -57,7 +57,7 @@ def test_rule_has_words_of_its_own_and_binds(id):
 def test_circumstances_leave_out_only_what_has_nothing_to_say(monkeypatch):
     """With every rule asked about everything, the findings and the counts are the same."""
     assert any(row.when for row in load().values()) and any(row.when for row in rules.OBSERVERS)
-    assert any(row.given for row in load().values()) and any(row.facts for row in load().values())
+    assert any(row.facts for row in load().values())
 
     def judged(row, sign):
         checker = Checker()
@@ -65,7 +65,7 @@ def test_circumstances_leave_out_only_what_has_nothing_to_say(monkeypatch):
         return [(each.rule.id, each.number, each.evidence) for each in checker.findings], checker.tallies()
 
     quick = {(id, sign): judged(row, sign) for id, row in load().items() for sign in "+-"}
-    everything = {id: row._replace(when=0, given=None, facts=None) for id, row in load().items()}
+    everything = {id: row._replace(when=0, facts=None) for id, row in load().items()}
     monkeypatch.setattr(rules, "RULES", everything)
     monkeypatch.setattr(rules, "OBSERVERS", [row._replace(when=0) for row in rules.OBSERVERS])
     findings._asked.cache_clear()

@@ -22,7 +22,7 @@ UNDECIDED.update({
 })
 
 
-@rule("schema.validate-by-dialect", on=RESULT, given=tool_of, method="tools/call", party=SERVER,
+@rule("schema.validate-by-dialect", on=RESULT, method="tools/call", party=SERVER,
       reading="arguments that break a schema in its dialect, and keep it in the other, show which one was applied",
       scene="""
     on stdio 2025-11-25

@@ -4,7 +4,6 @@
 
 from typing import Any, Callable, Iterator, List, Mapping, Tuple, Union
 
-from ...listed import has_resources
 from ...observed import RESULT, Message
 from ...rules import KEPT, Broken, Verdict, rule
 from ...values import has_scheme, is_base64, is_media_type, items, masked, members, short
@@ -111,7 +110,7 @@ def embedded_content(message: Message) -> Verdict:
     return _each(message, "resource", wrong)
 
 
-@rule("resources.binary-encoded", on=RESULT, method=("resources/read", "tools/call"), given=has_resources,
+@rule("resources.binary-encoded", on=RESULT, method=("resources/read", "tools/call"),
       follows="apps.content-text-or-blob", scene="""
     on stdio 2025-06-18
     C #1 resources/read {"uri": "file:///a"}

@@ -9,7 +9,7 @@ from ....jsontext import JsonError, loads
 from ....revisions import Revision
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
-from ...listed import Listing, has_resources, lists, new_items
+from ...listed import Listing, lists, new_items
 from ...observed import ERROR, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import has_mask, items, masked, members, short, validators, violations
@@ -186,7 +186,7 @@ _ADD = """
 """
 
 
-@rule("tools.validate-inputs", on=(RESULT, ERROR), given=tool_of, method=_CALL, party=SERVER, scene=_ADD,
+@rule("tools.validate-inputs", on=(RESULT, ERROR), method=_CALL, party=SERVER, scene=_ADD,
       reading="a server may convert or ignore values; a missing argument that its schema requires, and an object or "
               "array for a scalar, it has to refuse")
 def validates_inputs(message: Message) -> Verdict:
@@ -291,7 +291,7 @@ def _says(text: str, wanted: List[Any]) -> bool:
         return text in wanted
 
 
-@rule("tools.embedded-resources-capability", on=RESULT, method=_CALL, given=has_resources, follows=UNDECLARED, scene="""
+@rule("tools.embedded-resources-capability", on=RESULT, method=_CALL, follows=UNDECLARED, scene="""
   + on stdio 2025-06-18 server={"tools": {}, "resources": {}}
   - on stdio 2025-06-18 server={"tools": {}}
     C #1 tools/call {"name": "t", "arguments": {}}

@@ -136,9 +136,7 @@ _TOOL = """
 
 
 @rule("http.param-mirror", "http.param-client-support", "http.param-append", "http.param-provided", on=REQUEST,
-      given=params_of,
-      when="http client",
-      method="tools/call", needs="http", scene=_TOOL + """
+      facts=params_of, when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where=eu] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   - C [3] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   - S [3] 400
@@ -149,7 +147,7 @@ def mirrored(message: Message) -> Verdict:
     return _judge(message, ("missing",), _given)
 
 
-@rule("http.param-null-omitted", on=REQUEST, given=params_of,
+@rule("http.param-null-omitted", on=REQUEST, facts=params_of,
       when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3] #2 tools/call {"name": "run", "arguments": {"where": null}}
   - C [3 Mcp-Param-Where=null] #2 tools/call {"name": "run", "arguments": {"where": null}}
@@ -159,7 +157,7 @@ def null_omitted(message: Message) -> Verdict:
     return _judge(message, ("null",), lambda each: each.value is None)
 
 
-@rule("http.param-absent-omitted", on=REQUEST, given=params_of,
+@rule("http.param-absent-omitted", on=REQUEST, facts=params_of,
       when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3] #2 tools/call {"name": "run", "arguments": {}}
   - C [3 Mcp-Param-Where=eu] #2 tools/call {"name": "run", "arguments": {}}
@@ -169,7 +167,7 @@ def absent_omitted(message: Message) -> Verdict:
     return _judge(message, ("absent",), lambda each: each.value is _NOTHING)
 
 
-@rule("http.param-base64", "http.param-encode", on=REQUEST, given=params_of,
+@rule("http.param-base64", "http.param-encode", on=REQUEST, facts=params_of,
       when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where==?base64?w7xiZXI=?=] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
   - C [3 Mcp-Param-Where=\u00fcber] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
@@ -179,7 +177,7 @@ def encoded(message: Message) -> Verdict:
     return _judge(message, ("base64",), lambda each: _given(each) and not is_plain(_text(each.value) or ""))
 
 
-@rule("http.param-sentinel-exact", on=REQUEST, given=params_of,
+@rule("http.param-sentinel-exact", on=REQUEST, facts=params_of,
       when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where==?base64?w7xiZXI=?=] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
   - C [3 Mcp-Param-Where==?BASE64?w7xiZXI=?=] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
@@ -189,7 +187,7 @@ def marked(message: Message) -> Verdict:
     return _judge(message, ("sentinel",), lambda each: each.said is not None and is_sentinel(each.said))
 
 
-@rule("http.param-sentinel-escape", on=REQUEST, given=params_of,
+@rule("http.param-sentinel-escape", on=REQUEST, facts=params_of,
       when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where==?base64?PT9iYXNlNjQ/YWJj?=] #2 tools/call {"name": "run", "arguments": {"where": \
 "=?base64?abc"}}
@@ -202,7 +200,7 @@ def escaped(message: Message) -> Verdict:
     return _judge(message, ("escape",), lambda each: _given(each) and is_sentinel(_text(each.value) or ""))
 
 
-@rule("http.param-apply-encoding", on=REQUEST, given=params_of,
+@rule("http.param-apply-encoding", on=REQUEST, facts=params_of,
       when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Count=7] #2 tools/call {"name": "run", "arguments": {"count": 7}}
   - C [3 Mcp-Param-Count=seven] #2 tools/call {"name": "run", "arguments": {"count": 7}}
@@ -212,7 +210,7 @@ def converted(message: Message) -> Verdict:
     return _judge(message, ("form",), lambda each: _given(each) and not isinstance(each.value, str))
 
 
-@rule("http.param-extract", on=REQUEST, given=params_of,
+@rule("http.param-extract", on=REQUEST, facts=params_of,
       when="http client", method="tools/call", needs="http", scene=_TOOL + """
   + C [3 Mcp-Param-Where=eu] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   - C [3 Mcp-Param-Where=us] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
