@@ -113,16 +113,13 @@ class _Command(Started):
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        """Implement `Started.words`."""
         said = [line.decode("utf-8", "replace") for line in list(self._child.noise)[-_KEPT_LINES:]]
         return "\n".join([*said, self._child.stderr_tail().decode("utf-8", "replace")]).strip()
 
     def wait(self, seconds: float) -> bool:
-        """Implement `Started.wait`."""
         return self._ended.wait(seconds)
 
     def stop(self) -> None:
-        """Implement `Started.stop`."""
         self._child.close()
 
 
@@ -157,9 +154,7 @@ class _Person(Started):
         self._stopped = threading.Event()
 
     def wait(self, seconds: float) -> bool:
-        """Implement `Started.wait`."""
         return self._stopped.wait(seconds)
 
     def stop(self) -> None:
-        """Implement `Started.stop`."""
         self._stopped.set()
