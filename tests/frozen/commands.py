@@ -14,12 +14,11 @@ import shlex
 import sys
 from typing import Any, Dict, List, Sequence, Tuple
 
-from mcp_ref import Server
-from mcp_ref.checker.rules import load
+from mcp_ref import Server, __version__
 from mcp_ref.checker.scenes import trace
 from mcp_ref.cli import main
-from mcp_ref.version import __version__
 from mcp_ref.wiretrace import to_object
+from tests.frozen import verdicts
 
 NOBODY = "http://127.0.0.1:9/mcp"
 """An address at which nobody listens."""
@@ -160,7 +159,7 @@ def reports(folder: pathlib.Path) -> str:
     """The reports of `check` and `examine` in each form for programs: of recordings that break a rule, and of a server
     that answers most requests with the wrong error, and what is no JSON with a result."""
     scenes = {"kept": trace(KEPT, "+"), "broken": trace(BROKEN, "+"),
-              "disputed": trace(next(row.scene for row in load().values() if row.disagree), "-")}
+              "disputed": trace(verdicts.disputed(), "-")}
     for name, events in scenes.items():
         (folder / name).write_text("".join(json.dumps(to_object(event)) + "\n" for event in events), "utf-8")
     (folder / "faulty.py").write_text(FAULTY, "utf-8")

@@ -34,6 +34,11 @@ def findings(scene: str, sign: str) -> str:
         " from " + each.cause.rule.id if each.cause else "") for each in judge.findings)) or "nothing"
 
 
+def disputed() -> str:
+    """The scene of the first rule about which page and schema disagree."""
+    return next(row.scene for row in load().values() if row.disagree)
+
+
 def rules() -> str:
     """What each rule is about: its level, its party, the other requirements that it covers."""
     return "".join("%s\n" % " | ".join([id, row.text, " ".join(row.also)]) for id, row in sorted(load().items()))

@@ -47,7 +47,6 @@ MOST_MODULES = 22
 MOST_LINES = 500
 # Modules that have one importer, which loads them at once, and that are still better read by themselves.
 APART: Dict[str, str] = {
-    "checker/formats": "the forms of a report; the command that prints them stands above the checker",
     "checker/pages/basic/mrtr": "a page of the specification",
     "checker/watching": "the checker's reading of a conversation, for those above it who play or compare recordings",
     "cli/doctor/health": "the table of warnings, beside the tables of causes in programs and addresses",
