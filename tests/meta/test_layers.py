@@ -57,7 +57,6 @@ APART: Dict[str, str] = {
     "examiner/clients/stub": "a program that clients start",
     "examiner/pages/able_client": "scenes of a client that can be asked, of which those of streams call the tools",
     "examiner/pages/rounds": "scenes of rounds, whose answers a client gives that can be asked",
-    "examiner/pages/web": "scenes of all revisions over HTTP, beside those of the newest",
     "jsonschema/unevaluated": "two keywords with their collectors, until it joins the other keywords",
 }
 # HTTP/1.1 is a library of its own, and knows nothing of what is sent over it.
