@@ -33,7 +33,7 @@ ACCEPT: Dict[str, Fields] = {
     "DELETE": (),
 }
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
-CITATION = "2026-07-28 basic/transports/streamable-http §Client Behavior"
+FIELDS_CITATION = "2026-07-28 basic/transports/streamable-http §Client Behavior"
 _VISIBLE = re.compile(r"[!-~]+\Z")
 
 
@@ -84,7 +84,7 @@ def fields_of(
         if wanted:
             fields += tuple(mirrored.param_headers(wanted, params.get("arguments")))
     except ValueError as error:
-        raise LocalProtocolError(str(error), CITATION) from None
+        raise LocalProtocolError(str(error), FIELDS_CITATION) from None
     return fields
 
 
