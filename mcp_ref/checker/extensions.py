@@ -4,8 +4,9 @@ from functools import lru_cache
 from typing import Optional
 
 from ..messages.extensions.tasks import TASK
-from ..methods import CALL_TOOL, CLIENT, EXTENSION_METHODS, NOTIFICATION, SENDER, TASKS, Method
+from ..methods import CALL_TOOL, EXTENSION_METHODS, NOTIFICATION, SENDER, TASKS, Method
 from ..revisions import Revision
+from ..wiretrace import CLIENT
 from .observed import Message
 
 ADDED = frozenset(row.name for row in EXTENSION_METHODS)

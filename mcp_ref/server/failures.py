@@ -45,7 +45,7 @@ from .results import BadResult
 
 if TYPE_CHECKING:
     from ..peer.context import Context as RequestContext
-    from .context import Context
+    from .context import Context as ToolContext
     from .server import Server
 
 HANDLERS = {CALL_TOOL: "tools", READ_RESOURCE: "resources", GET_PROMPT: "prompts"}
@@ -137,7 +137,7 @@ def _server_of(context: "RequestContext") -> "Server":
     return context.connection.role  # type: ignore[return-value]
 
 
-def revised(context: "Context", error: RpcError, in_tool: bool) -> Exception:
+def revised(context: "ToolContext", error: RpcError, in_tool: bool) -> Exception:
     """Return the error to send to the client of this request: the same one, or its replacement in this revision.
 
     ``in_tool``: True for a call of a tool, whose failure becomes a result.

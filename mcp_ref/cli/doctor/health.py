@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 from ...urls import is_loopback
 from ...wiretrace import FINDING, MESSAGE, PROCESS, SERVER
 from ..output import noise_said, one_line
-from ..use.servers import LISTS, found_items
+from ..use.servers import LISTS as LISTED, found_items
 from .evidence import COMMAND, HTTP, Patient
 from .programs import TO_STDERR
 
@@ -31,7 +31,7 @@ def counts(patient: Patient) -> Dict[str, int]:
     """Return how many tools, resources, templates and prompts there are; without those that the server does not have.
     """
     found = {}
-    for rows in LISTS.values():
+    for rows in LISTED.values():
         for listed in rows:
             items = found_items(patient.client, listed)
             if not isinstance(items, str):
@@ -113,7 +113,7 @@ def _unencrypted(patient: Patient) -> Iterator[str]:
 
 
 def _tools(patient: Patient) -> List[Any]:
-    listed = LISTS["tools"][0]
+    listed = LISTED["tools"][0]
     items = found_items(patient.client, listed)  # from the answers that were kept
     return [] if isinstance(items, str) else items
 

@@ -42,15 +42,15 @@ def window(first: Revision, last: Revision) -> str:
 def spans(ask: Callable[[Revision], Any], among: Sequence[Revision] = REVISIONS) -> List[Span]:
     """Ask each revision a question, and return its answers; None is no answer, equal neighbours are one span."""
     found: List[Span] = []
-    for revision in among:
-        value = ask(revision)
+    for each in among:
+        value = ask(each)
         if value is None:
             continue
         before = found[-1] if found else None
-        if before and before.last.rank == revision.rank - 1 and before.value == value:
-            found[-1] = before._replace(last=revision)
+        if before and before.last.rank == each.rank - 1 and before.value == value:
+            found[-1] = before._replace(last=each)
         else:
-            found.append(Span(revision, revision, value))
+            found.append(Span(each, each, value))
     return found
 
 

@@ -2,7 +2,6 @@
 
 import re
 
-
 from ....methods import ACKNOWLEDGED, CANCEL_TASK, GET_TASK, LISTEN, LOG_MESSAGE, PROGRESS, TASKS, UPDATE_TASK
 from ....wiretrace import CLIENT, SERVER
 from ...observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, RESULT, Message
@@ -10,9 +9,9 @@ from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import short
 from ..basic.subscriptions import subscription_of
 from ..basic.versioning import MODERN_CODES, speaks_modern
-from ..server.errorcodes import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, code_and_text, internal
+from ..server.errorcodes import INTERNAL, INVALID_REQUEST, code_and_text, internal
 from .task_creation import names_tasks, scene
-from .task_state import METHODS, asked_ids, declared, id_of, identity_of, task_of, tasks
+from .task_state import INVALID_PARAMS, METHODS, asked_ids, declared, id_of, identity_of, task_of, tasks
 
 _WORDS = "the cause is read off the text of the error"
 _NO_TASK = re.compile(
