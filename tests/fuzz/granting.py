@@ -89,6 +89,13 @@ REQUEST = {"response_type": "code", "client_id": ID, "redirect_uri": REDIRECT, "
            "code_challenge": challenge_of(VERIFIER), "state": STATE, "resource": SERVER, "scope": "a"}
 
 
+def begun(discovered: Discovered, client: Any, scopes: Optional[List[str]]) -> CodeFlow:
+    """A flow whose secrets are known, so that they can be looked for."""
+    flow = CodeFlow(discovered, client, REDIRECT, scopes)
+    flow.verifier, flow.state = VERIFIER, STATE
+    return flow
+
+
 def check_request(endpoint: str) -> None:
     """At any endpoint that may be asked a browser is sent to that place, with each parameter of ours once."""
     try:
@@ -96,7 +103,7 @@ def check_request(endpoint: str) -> None:
     except DiscoveryFailed:
         return
     whose = AuthorizationServer(ISSUER, ISSUER + "/token", endpoint)
-    flow = CodeFlow(Discovered(SERVER, None, whose, False), CLIENT_INFO, REDIRECT, ["a"], VERIFIER, STATE)
+    flow = begun(Discovered(SERVER, None, whose, False), CLIENT_INFO, ["a"])
     place, _, query = flow.url.partition("?")
     pairs = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] in REQUEST]
     if place != endpoint.partition("?")[0] or dict(pairs) != REQUEST or len(pairs) != len(REQUEST):
@@ -109,7 +116,7 @@ def check_redirects(case: Tuple[str, bool, str]) -> None:
     """Only errors of authorization; a code only with our state, the right issuer and no error, and to our place."""
     redirect, announced, endpoint = case
     check_request(endpoint)
-    flow = CodeFlow(Discovered(SERVER, None, server(announced), False), CLIENT_INFO, REDIRECT, None, VERIFIER, STATE)
+    flow = begun(Discovered(SERVER, None, server(announced), False), CLIENT_INFO, None)
     try:
         code = flow.code(redirect)
     except (IssuerMismatch, TokenRefused) as error:
@@ -199,7 +206,7 @@ def check_answers(case: Tuple[int, Reply, Optional[Reply]]) -> None:
                               GrantContext(SERVER, fetcher, MemoryStore(), DEFAULT, lambda: NOW,
                                            SingleFlight(lambda flight: None)))
             check_client(client)
-        flow = CodeFlow(Discovered(SERVER, None, server(), False), client, REDIRECT, ["a"], VERIFIER, STATE)
+        flow = begun(Discovered(SERVER, None, server(), False), client, ["a"])
         token = flow.exchange(CODE, TokenEndpoint(fetcher, server(), client, now=lambda: NOW))
     except (TokenRefused, RegistrationRefused) as error:
         known = [CODE, VERIFIER] + [each for each in [client.client_secret] if each and len(each) > 8]

@@ -172,7 +172,7 @@ def test_session_ids_of_http_and_sse(source: Source) -> None:
 
 
 def by_flow(source: Source) -> List[str]:
-    flow = CodeFlow.begin(found(), ClientInfo("me"), "http://localhost/callback")
+    flow = CodeFlow(found(), ClientInfo("me"), "http://localhost/callback")
     assert flow.state in flow.url and flow.verifier not in flow.url
     return [flow.verifier, flow.state]
 
