@@ -13,7 +13,7 @@ github    a line for each fault: ``::error file=...,line=...,title=...::text``, 
 ========  =======================================================================================================
 """
 
-from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -80,9 +80,9 @@ Case = Tuple[str, str, Sequence[Tuple[str, Dict[str, str], str]]]
 """A test case of JUnit: its class, its name, and what it has: tags with their attributes and their text."""
 
 
-def junit(suites: Iterable[Tuple[Dict[str, str], Iterable[Case]]], **attributes: str) -> str:
-    """Return a JUnit document of suites, each with its attributes and cases. ``attributes``: those of the whole."""
-    root = ElementTree.Element("testsuites", attributes)
+def junit(suites: Iterable[Tuple[Dict[str, str], Iterable[Case]]], name: Optional[str] = None) -> str:
+    """Return a JUnit document of suites, each with its attributes and cases. ``name``: that of the whole."""
+    root = ElementTree.Element("testsuites", {} if name is None else {"name": name})
     for members, cases in suites:
         suite = ElementTree.SubElement(root, "testsuite", members)
         for classname, name, parts in cases:

@@ -150,8 +150,8 @@ def test_public_names_have_docstrings() -> None:
 
 
 def long_functions(nodes: Iterable[ast.AST]) -> List[str]:
-    """Functions with more lines than one can read at a time."""
-    sizes = [(lines_of(node), node) for node in nodes
+    """Functions with more lines than one can read at a time; a signature counts as one, for options are a list."""
+    sizes = [(lines_of(node) - max(0, node.body[0].lineno - node.lineno - 1), node) for node in nodes
              if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     return ["%d: %s has %d lines" % (node.lineno, node.name, size) for size, node in sizes if size > MAX_FUNCTION_LINES]
 
