@@ -35,7 +35,7 @@ from ..errors import AuthError, DiscoveryFailed
 from ..http11.message import Headers, HttpRequest
 from ..limits import DEFAULT, Limits
 from .jose import Signer, b64url, make_jwt, split_jwt, thumbprint
-from .jws import fits, key_of, verifies
+from .jws import PUBLIC_KEY_ALGORITHMS, fits, key_of, verifies
 from .urls import origin, split
 
 AnyHeaders = Union[Mapping[str, str], Headers]
@@ -118,8 +118,6 @@ class Prover:
         return algorithms is None or self._signer.alg in algorithms
 
 
-ALGORITHMS = ("ES256", "RS256")
-"""The algorithms that a server takes; all have a public key [RFC 9449 §4.2] MUST."""
 SECONDS = 60.0
 """Seconds before and after its time for which a proof is good."""
 _SWEEP = 1.0
@@ -161,7 +159,7 @@ class ProofChecker:
         header, claims = proof.header, proof.claims
         # 4, 5 and 7: the type, an asymmetric algorithm, a key without its private half.
         jwk = header.get("jwk")
-        if header.get("typ") != "dpop+jwt" or header["alg"] not in ALGORITHMS or "crit" in header:
+        if header.get("typ") != "dpop+jwt" or header["alg"] not in PUBLIC_KEY_ALGORITHMS or "crit" in header:
             raise ValueError("the proof is not of a kind that is taken here")
         if not isinstance(jwk, dict) or PRIVATE.intersection(jwk):
             raise ValueError("the proof has no public key in it")

@@ -198,6 +198,8 @@ ALGORITHMS: Dict[str, Algorithm] = {
     "ES256": Algorithm("EC", _es256),
 }
 """Algorithms by their names in JWS; a signature by any other, ``none`` among them, is never good."""
+PUBLIC_KEY_ALGORITHMS = ("ES256", "RS256")
+"""The algorithms whose keys have a public half; a DPoP proof takes no others [RFC 9449 §4.2] MUST."""
 
 
 # --- the curve P-256 --------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from mcp_ref.client import Client, era
 from mcp_ref.errors import (
     AuthError, ConnectFailed, HttpStatus, InsufficientScope, McpError, RequestCancelled, RequestTimeout, Unauthorized,
 )
-from mcp_ref.host import Host, servers
+from mcp_ref.host import Host
+from mcp_ref.host import host as hosts
 from mcp_ref.http11.client.connect import CancelScope, Abandoned
 from mcp_ref.http11.client.connection_pool import ConnectionPool
 from mcp_ref.http11.message import Headers
@@ -853,8 +854,8 @@ def test_a_host_passes_it_on(server: ScriptedHttp) -> None:
 
 def test_a_host_waits_for_a_person(server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = Limits(initialize_timeout=5)
-    monkeypatch.setattr(servers, "_KILLED", 0)
-    monkeypatch.setattr(servers, "_MARGIN", 0.01 - 5 - limits.shutdown_grace - limits.terminate_grace)
+    monkeypatch.setattr(hosts, "_KILLED", 0)
+    monkeypatch.setattr(hosts, "_MARGIN", 0.01 - 5 - limits.shutdown_grace - limits.terminate_grace)
     refusing("initialize", server, 1)
     auth = Person()
     with ScriptedHttp() as other, Host("host", "0", limits=limits) as host:

@@ -46,7 +46,7 @@ from ...protocol.uris import Folded, folded, normal
 from ...streamable.server.authenticate import AccessDenied
 from ...uritemplate import Template
 from ..challenge import OFFLINE, SCOPE, format_challenge
-from ..dpop import ALGORITHMS
+from ..jws import PUBLIC_KEY_ALGORITHMS
 
 _TOKEN = re.compile(r"[\x21-\x7e]+\Z")
 _UNFIT = re.compile(r"[^\x20\x21\x23-\x5b\x5d-\x7e]")
@@ -402,5 +402,5 @@ class AccessRefusals:
         ]
         given = [pair for pair in params if pair[1]]
         return AccessDenied(status, ": " + told, [
-            format_challenge(scheme, given + ([("algs", " ".join(ALGORITHMS))] if scheme == "DPoP" else []))
+            format_challenge(scheme, given + ([("algs", " ".join(PUBLIC_KEY_ALGORITHMS))] if scheme == "DPoP" else []))
             for scheme in self._schemes])

@@ -79,8 +79,8 @@ from ...options import spelt
 from ...protocol.streamable_http.refusals import Pairs, preflight
 from ...streamable.server.authenticate import AccessDenied, Guard
 from ..discover import AuthorizationServer, metadata_of
-from ..dpop import ALGORITHMS, ProofChecker
 from ..fetch import Fetcher
+from ..jws import PUBLIC_KEY_ALGORITHMS
 from ..urls import canonical, checked, origin, resource_metadata_urls, split
 from .access import AccessToken, Asked, Principal, AccessRefusals, ScopePolicy, Scopes, Verify, checked_scopes
 
@@ -150,14 +150,18 @@ class ResourceServer(Guard):
         self._implies = implies
         names = [audience] if isinstance(audience, str) else audience
         self._audience = {_spelled(name) for name in (self.resource, *names)}
-        self._proofs = ProofChecker(self.resource, now, limits) if dpop else None
+        self._proofs: Any = None  # a `ProofChecker`, where there is DPoP
+        if dpop:
+            from ..dpop import ProofChecker
+
+            self._proofs = ProofChecker(self.resource, now, limits)
         self._now = now
         self.document = _without_none(
             resource=self.resource,
             authorization_servers=self.issuers,
             scopes_supported=checked_scopes(scopes_supported) or self._needs.everything or None,
             bearer_methods_supported=["header"],
-            dpop_signing_alg_values_supported=list(ALGORITHMS) if dpop else None,
+            dpop_signing_alg_values_supported=list(PUBLIC_KEY_ALGORITHMS) if dpop else None,
             dpop_bound_access_tokens_required=True if dpop == "required" else None,
             resource_name=resource_name,
             resource_documentation=documentation,
