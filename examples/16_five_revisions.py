@@ -18,8 +18,8 @@ from course import Session  # noqa: E402
 
 from mcp_ref import REVISIONS, Context, Server, connect  # noqa: E402
 from mcp_ref.client.sampling import Sampling  # noqa: E402
+from mcp_ref.devtools.ladder import Rung, beside, rungs  # noqa: E402
 from mcp_ref.errors import CapabilityMissing  # noqa: E402
-from mcp_ref.ladder import Rung, beside, rungs  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
 
 server = Server("demo", version="1.0")

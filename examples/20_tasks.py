@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that 
 from course import Session  # noqa: E402
 
 from mcp_ref import Context, Server, connect  # noqa: E402
-from mcp_ref.ladder import Rung, beside, rungs  # noqa: E402
+from mcp_ref.devtools.ladder import Rung, beside, rungs  # noqa: E402
 from mcp_ref.server import Tasks  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
 

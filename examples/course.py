@@ -5,7 +5,7 @@
     python3 examples/03_tools.py FOLDER  # the same, and a recording of each conversation in that folder
 
 Each exercise is a conversation that you change until the checker finds what is asked for: a rule, or nothing. You write
-into the file of the chapter; the lines are explained in `mcp_ref.checker.scenes`. A solution of each stands in
+into the file of the chapter; the lines are explained in `mcp_ref.devtools.checker.scenes`. A solution of each stands in
 `examples/exercises/solutions`.
 """
 import pathlib
@@ -14,10 +14,10 @@ from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
-from mcp_ref.checker import check  # noqa: E402
-from mcp_ref.checker.scenes import SceneError, trace  # noqa: E402
 from mcp_ref.cli.judge.drawing import judged  # noqa: E402
-from mcp_ref.ladder.text import lines  # noqa: E402
+from mcp_ref.devtools.checker import check  # noqa: E402
+from mcp_ref.devtools.checker.scenes import SceneError, trace  # noqa: E402
+from mcp_ref.devtools.ladder.text import lines  # noqa: E402
 from mcp_ref.wiretrace import Event, JsonLinesSink, Trace  # noqa: E402
 from mcp_ref.wiretrace.text import TextSink  # noqa: E402
 

@@ -1,25 +1,38 @@
 """mcp_ref: the Model Context Protocol in the standard library, for all five revisions.
 
-This docstring is the reading guide. The package is laid out so that it can be read in one
-direction, beside the specification; a module imports only from those above it.
+This docstring is the reading guide. A module imports only from floors above its own, so the package can be read in
+one direction, beside the specification.
 
-1.  `revisions`, `limits`, `errors`: the differences between revisions, the limits, the exceptions; beside them
-    `version`, `deadline`, `options`, `urls`, `sqlitefile`, `requirements`, and `diagnostics`: logs, counts
-2.  `uritemplate`, `jsonschema`: the two languages that messages contain
-3.  `jsontext`, `jsonrpc`: bytes to frames and back
-4.  `model`, `readers`, `codec`, `forgiving`, `messages`, `methods`: frames to dataclasses, one module for each page,
-    one table of methods; `deprecations`: the features that are going to leave the protocol
-5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, content, HTTP
-6.  `wiretrace`, `ladder`: traces of the wire; `threads`: all threads; `transports`: pipes and sockets;
-    `stores`: what processes share; `http11`: HTTP and nothing of MCP; `streamable`: MCP over HTTP; `recorder`: a shim
-    and a proxy that record others
-7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions
-8.  `server`, `client`: the roles; `auth`: authorization over HTTP, for both; `checker`: the judge of recorded and live
-    sessions, which uses none of these
-9.  `host`: several clients, consent, names, isolation, audit; `bridge`: a server over another transport and in other
-    revisions; `testing`: tests of servers; `examiner`: examinations of servers, which use none of the roles;
-    `inspector`: sessions as a page; `crosscheck`: `messages` against the official schemas
-10. `playback`: recordings played again, and compared; `cli`: the command line
+The core, what a server, a client or a host needs:
+
+1.  `revisions`, `version`, `deadline`, `records`, `urls`, `sqlitefile`, `yaml`: the differences between revisions, and
+    small things that everything needs
+2.  `diagnostics`, `options`, `requirements`: logs, counts and masks; options of calls; the table of requirements
+3.  `limits`, `deprecations`: every limit with its default and reason; the features that are going to leave the protocol
+4.  `errors`: the exceptions, and the table of error codes
+5.  `jsontext`, `uritemplate`, `jsonschema`, `model`, `threads`: bytes to JSON; the two languages that messages contain;
+    the declaration of messages as dataclasses; all threads
+6.  `jsonrpc`, `readers`: frames; the reading half of the codec
+7.  `codec`, `forgiving`: frames to messages and back, for a given revision; what careless peers send, mended
+8.  `messages`: the messages, by page of the specification
+9.  `methods`: one table of all methods
+10. `protocol`, `wiretrace`: rules without input or output; the trace of everything sent and received
+11. `transports`, `stores`: pipes, sockets, memory; the contract of what processes share
+12. `http11`: HTTP/1.1, which knows nothing of MCP
+13. `streamable`: MCP over HTTP
+14. `peer`: the conversation of both roles: request table, dispatcher, workers, context
+15. `server`, `client`, `auth`: the roles, which do not know each other; authorization for both
+16. `host`, `testing`: several clients with consent, names and audit; tests of servers
+
+The wings, which the core never loads by itself:
+
+17. `ext`: what only some sessions negotiate or some operators need: tasks, skills, apps, sessions shared by processes,
+    grants without a person, DPoP. A server or client looks one up when its author uses it
+18. `devtools`: for those who judge or look: `devtools.checker` judges recorded and live sessions, `devtools.examiner`
+    examines servers and clients, `devtools.recorder`, `devtools.ladder` and `devtools.inspector` record and show
+    sessions, `devtools.playback` plays them again, `devtools.bridge` puts a server behind another transport,
+    `devtools.crosscheck` compares `messages` with the official schemas
+19. `cli`: the command line
 
 Start with::
 
@@ -35,7 +48,6 @@ Start with::
     server.run()
 
 For programs that use another library today, ``examples/porting`` has pages with both side by side.
-
 ``.github/CONTRIBUTING.md`` is the page for those who change the package: the way of a call, what to touch to add
 something, and the few words that are our own.
 """
@@ -55,8 +67,7 @@ if TYPE_CHECKING:
     from .host import Host
     from .limits import Limits
     from .revisions import REVISIONS
-    from .server import Context
-    from .server import Server
+    from .server import Context, Server
 
     __version__ = ""  # the number stands in `version`, from which all modules take it
 
@@ -74,7 +85,7 @@ _HOMES = {
     "connect": ".client",
 }
 """Public name -> module. Resolved on first use (PEP 562), so that importing the package loads next to nothing."""
-_PAGES = ("auth", "bridge", "client", "host", "messages", "server", "threads")
+_PAGES = ("auth", "client", "devtools", "ext", "host", "messages", "server", "threads")
 """Modules whose help the documentation names: ``help(mcp_ref.auth)`` needs no other import than that of the package."""
 
 

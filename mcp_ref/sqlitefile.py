@@ -1,7 +1,7 @@
 """A file of SQLite that the processes of one machine share: who may have it, and how it is opened, read and written.
 
-`mcp_ref.stores.sqlite` keeps sessions and tasks in one; the rules that the file and its folder have to keep to are in
-its docstring.
+`mcp_ref.ext.stores.sqlite` keeps sessions and tasks in one; the rules that the file and its folder have to keep to are
+in its docstring.
 """
 
 import os

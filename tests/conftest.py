@@ -368,8 +368,8 @@ def _left_behind(before: _Snapshot) -> str:
 
 def _forget_raised() -> None:
     """Let no test find that an exception was logged too often by others, and end the thread that would say so."""
-    if "mcp_ref.diagnostics.usercode" in sys.modules:
-        places = sys.modules["mcp_ref.diagnostics.usercode"].PLACES
+    if "mcp_ref.diagnostics.packagelog" in sys.modules:
+        places = sys.modules["mcp_ref.diagnostics.packagelog"].PLACES
         places.settle()
         places.reset()
 

@@ -379,7 +379,7 @@ def test_names_follow_one_rule_with_its_exceptions_in_one_table(attr: str, wire:
 
 
 def test_every_exception_of_the_table_is_used_by_a_class() -> None:
-    from mcp_ref.crosscheck import all_classes
+    from mcp_ref.devtools.crosscheck import all_classes
     used = {m.attr for cls in all_classes() for m in members(cls)}
     used |= {"%s.%s" % (cls.__name__, m.attr) for cls in all_classes() for m in members(cls)}
     assert set(model.WIRE_NAMES) <= used

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from mcp_ref.checker.scenes import trace
-from mcp_ref.ladder import mermaid, text
-from mcp_ref.ladder.conversation import Gap, Remark, Scribe
-from mcp_ref.ladder.stretches import between, elided
+from mcp_ref.devtools.checker.scenes import trace
+from mcp_ref.devtools.ladder import mermaid, text
+from mcp_ref.devtools.ladder.conversation import Gap, Remark, Scribe
+from mcp_ref.devtools.ladder.text import between, elided
 from mcp_ref.wiretrace import Event
 
 CALLS = "".join('C #%d tools/call {"name": "a"}\nS #%d {"content": []}\n' % (id, id) for id in range(1, 108))

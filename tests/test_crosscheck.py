@@ -7,9 +7,10 @@ from typing import Any, Callable, Dict, Iterator, List, Literal
 
 import pytest
 
-from mcp_ref import crosscheck, methods, model
+from mcp_ref import methods, model
 from mcp_ref.codec import MemberDeclaration, members
-from mcp_ref.crosscheck import all_classes, definition_differences
+from mcp_ref.devtools import crosscheck
+from mcp_ref.devtools.crosscheck import all_classes, definition_differences
 from mcp_ref.messages import (
     CallToolRequestParams, CallToolResult, CancelledNotificationParams, Icon, ImageContent, SetLevelRequestParams, Tool,
     ToolAnnotations,
@@ -238,13 +239,13 @@ def test_a_change_of_a_schema_is_found(when: str, how: Any, line: str, schemas: 
 
 @specified
 def test_a_frame_that_is_read_too_freely_is_found(schemas: Any, monkeypatch: Any) -> None:
-    from mcp_ref.crosscheck import shapes
+    from mcp_ref.devtools import crosscheck
 
     def lenient(data: bytes, batching: bool) -> Any:
         return json.loads(data)
 
-    monkeypatch.setattr(shapes, "parse", lenient)
-    monkeypatch.setattr(shapes, "to_object", lambda frame: frame)
+    monkeypatch.setattr(crosscheck, "parse", lenient)
+    monkeypatch.setattr(crosscheck, "to_object", lambda frame: frame)
     found = differences(revision("2025-06-18"), schemas)
     assert "JSONRPCRequest.method: required in the schema, optional here" in found
     assert "JSONRPCRequest.id: null is accepted" in found

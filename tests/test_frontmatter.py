@@ -1,7 +1,7 @@
 """The front matter of skills: what is read, and what is refused with its line."""
 import pytest
 
-from mcp_ref.messages.extensions.yaml import MAX_CHARACTERS, MAX_DEPTH, YamlError, read_front_matter
+from mcp_ref.yaml import MAX_CHARACTERS, MAX_DEPTH, YamlError, read_front_matter
 
 
 def fenced(text):

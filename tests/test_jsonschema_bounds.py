@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional
 import pytest
 
 from mcp_ref.jsonschema import DRAFT_07, Bounds, BoundsExceeded, SchemaError, check_schema, compile, validate
-from mcp_ref.jsonschema.bounds import clock
+from mcp_ref.jsonschema.errors import clock
 from tests.support.patience import WAIT
 
 QUICK = Bounds(seconds=0.05)

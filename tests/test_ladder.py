@@ -1,7 +1,7 @@
 """Ladders: what stands on a rung, which way it points, and how several stand side by side."""
 import pytest
 
-from mcp_ref.ladder import Rung, beside, draw, rungs
+from mcp_ref.devtools.ladder import Rung, beside, draw, rungs
 from mcp_ref.wiretrace import Event
 
 ASKED = {"resultType": "input_required", "inputRequests": {

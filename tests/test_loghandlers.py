@@ -206,8 +206,8 @@ def test_a_library_shows_nothing_where_the_application_wants_that(setup: str, tm
 def test_a_host_that_never_reads_standard_error_does_not_stop_the_server(app: str) -> None:
     """3,000 tracebacks are more than a pipe holds."""
     pathlib.Path(app).write_text(FAILING + """
-import mcp_ref.diagnostics.usercode
-mcp_ref.diagnostics.usercode.RECORDS_PER_MINUTE = 10 ** 6       # all of them are written
+import mcp_ref.diagnostics.packagelog
+mcp_ref.diagnostics.packagelog.RECORDS_PER_MINUTE = 10 ** 6       # all of them are written
 server.run()
 """)
     unread, err = os.pipe()
@@ -223,8 +223,8 @@ server.run()
 
 def test_what_could_not_be_written_is_told_as_a_number(app: str) -> None:
     pathlib.Path(app).write_text(FAILING + """
-import mcp_ref.diagnostics.usercode, mcp_ref.diagnostics.loghandlers
-mcp_ref.diagnostics.usercode.RECORDS_PER_MINUTE = 10 ** 6
+import mcp_ref.diagnostics.packagelog, mcp_ref.diagnostics.loghandlers
+mcp_ref.diagnostics.packagelog.RECORDS_PER_MINUTE = 10 ** 6
 mcp_ref.diagnostics.loghandlers.MOST_WAITING_BYTES = 4096
 server.run()
 """)

@@ -250,7 +250,7 @@ DEEDS = (
 
 PRINTING = ("cli/", "crosscheck/", "__main__.py", "testing/")
 """What is run as a program may print, and may be told by signals to stop; what tests run may say why they failed."""
-OWNER = ("server/serving/process.py", "recorder/shim.py", "examiner/clients/stub.py")
+OWNER = ("server/serving/process.py", "devtools/recorder/shim.py", "devtools/examiner/clients/stub.py")
 """The owners of the process: `Server.run`, `Server.run_http`, the shim around a server, the process that a client under
 examination starts. They take signals, and say a word to a person."""
 FORBIDDEN: Dict[str, str] = {

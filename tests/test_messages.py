@@ -19,14 +19,13 @@ from mcp_ref import messages
 from mcp_ref.codec import (
     ABSENT, NULL, DecodeError, Model, Unrepresentable, attribute_name, decode, encode, members, wire_name,
 )
-from mcp_ref.crosscheck import ALIASES, all_classes, method_of
+from mcp_ref.devtools.crosscheck import ALIASES, all_classes, method_of
 from mcp_ref.messages import (
     Annotations, AudioContent, BlobResourceContents, CallToolResult, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestFormParams,
-    EmbeddedResource, EnumOption, ImageContent, PromptMessage, ReadResourceResult, RequestedSchema, ResourceLink,
-    SamplingMessage, TextContent, TextResourceContents, TitledItems, TitledMultiSelectEnumSchema,
-    TitledSingleSelectEnumSchema, Tool,
-    ToolResultContent, ToolUseContent, UntitledItems, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
+    ElicitRequestFormParams, EmbeddedResource, EnumOption, ImageContent, PromptMessage, ReadResourceResult,
+    RequestedSchema, ResourceLink, SamplingMessage, TextContent, TextResourceContents, TitledItems,
+    TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, Tool, ToolResultContent, ToolUseContent, UntitledItems,
+    UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 )
 from mcp_ref.messages.downgrade import DOWNGRADES
 from mcp_ref.messages.extensions import skills, tasks

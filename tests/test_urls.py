@@ -1,16 +1,16 @@
 """One reader of URLs, one answer to what is this machine, and one token, for all who ask."""
 import pytest
 
-from mcp_ref.auth.challenge import parse
-from mcp_ref.auth.urls import split
+from mcp_ref.auth.discover import parse
+from mcp_ref.auth.fetch import split
 from mcp_ref.errors import ConnectFailed, DiscoveryFailed
 from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import check_fields
 from mcp_ref.http11.server.request_parser import parse_head
 from mcp_ref.http11.server.responses import Refused
-from mcp_ref.protocol.safe_urls import LinkError, read_link
+from mcp_ref.protocol.elicitation import LinkError, read_link
 from mcp_ref.protocol.streamable_http.header_values import media_type
-from mcp_ref.streamable.client.headers import check
+from mcp_ref.streamable.client.posts import check
 from mcp_ref.urls import BadUrl, Url, is_loopback, is_token, read_url
 
 HERE = ["localhost", "127.0.0.1", "127.255.255.254", "127.0.0.0", "::1"]

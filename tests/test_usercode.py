@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from mcp_ref import Server, connect, deadline
-from mcp_ref.diagnostics import one_line, usercode
-from mcp_ref.diagnostics.usercode import PLACES, RECORDS_PER_MINUTE, log_raised, name_of, shown_error
+from mcp_ref.diagnostics import one_line, packagelog
+from mcp_ref.diagnostics.packagelog import PLACES, RECORDS_PER_MINUTE, log_raised, name_of, shown_error
 from mcp_ref.errors import PeerError
 from tests.meta.facts import ROOT
 from tests.support.patience import WAIT
@@ -139,7 +139,7 @@ def test_another_place_is_not_silenced(who: str, function: Any, said: List[loggi
 
 def test_what_was_left_out_is_told_when_a_minute_is_over(
         said: List[logging.LogRecord], clock: List[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usercode, "MINUTE", 0.02)
+    monkeypatch.setattr(packagelog, "MINUTE", 0.02)
     for _ in range(RECORDS_PER_MINUTE + 5):
         raised(here)
     eventually(lambda: len(said) > RECORDS_PER_MINUTE)
@@ -156,7 +156,7 @@ def test_what_was_left_out_is_told_at_the_end_of_the_process() -> None:
     code = """
 import logging, sys
 logging.basicConfig(format="%(message)s")
-from mcp_ref.diagnostics.usercode import log_raised, RECORDS_PER_MINUTE
+from mcp_ref.diagnostics.packagelog import log_raised, RECORDS_PER_MINUTE
 for _ in range(RECORDS_PER_MINUTE + 3):
     try:
         1 / 0
@@ -172,7 +172,7 @@ for _ in range(RECORDS_PER_MINUTE + 3):
 
 def test_the_memory_of_places_is_bounded_and_so_is_the_log(
         said: List[logging.LogRecord], clock: List[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usercode, "MOST_PLACES", 100)
+    monkeypatch.setattr(packagelog, "MOST_PLACES", 100)
     for number in range(300):
         raised(here, "tool %d" % number)
     assert len(PLACES) <= 101
@@ -241,7 +241,7 @@ def test_a_forked_process_counts_anew() -> None:
     code = """
 import logging, os, sys
 logging.basicConfig(format="%(message)s")
-from mcp_ref.diagnostics.usercode import PLACES, log_raised, RECORDS_PER_MINUTE
+from mcp_ref.diagnostics.packagelog import PLACES, log_raised, RECORDS_PER_MINUTE
 def fail():
     for _ in range(RECORDS_PER_MINUTE + 1):
         try:

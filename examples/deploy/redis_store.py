@@ -21,8 +21,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from mcp_ref.server import Store
-from mcp_ref.stores.store import FULL, SENT, UNWANTED, Letter, Room, StoredEvent, StoredRecord, Values
-from mcp_ref.stores.tasks import TaskRecord, TaskRoom
+from mcp_ref.stores import FULL, SENT, UNWANTED, Letter, Room, StoredEvent, StoredRecord, TaskRecord, TaskRoom, Values
 
 SECONDS = 5.0
 """Seconds after which a Redis that does not answer counts as gone."""

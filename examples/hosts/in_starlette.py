@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from mcp_ref import Context, Server
 from mcp_ref.server.serving.http_listener import endpoint_of
-from mcp_ref.streamable.server.call import Caller
+from mcp_ref.streamable.server.wsgi import Caller
 
 server = Server("starlette", version="1.0")
 mcp = Caller(endpoint_of(server, token=os.environ["MCP_TOKEN"], streams=False))

@@ -319,7 +319,7 @@ module          subject
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from .client.machine import ClientCredentials, EnterpriseManaged, WorkloadIdentity
+    from ..ext.auth.machine import ClientCredentials, EnterpriseManaged, WorkloadIdentity
     from .client.oauth import OAuth
     from .client.registration import client_metadata
     from .client.store import FileStore, MemoryStore, TokenStore
@@ -330,8 +330,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AccessToken": ".server.access",
-    "ClientCredentials": ".client.machine",
-    "EnterpriseManaged": ".client.machine",
+    "ClientCredentials": "..ext.auth.machine",
+    "EnterpriseManaged": "..ext.auth.machine",
     "FileStore": ".client.store",
     "HmacSigner": ".jose",
     "Introspection": ".server.verifiers",
@@ -342,7 +342,7 @@ _HOMES = {
     "ResourceServer": ".server.resource_server",
     "Signer": ".jose",
     "TokenStore": ".client.store",
-    "WorkloadIdentity": ".client.machine",
+    "WorkloadIdentity": "..ext.auth.machine",
     "b64url": ".jose",
     "client_metadata": ".client.registration",
 }

@@ -46,9 +46,8 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tup
 from .. import deadline
 from ..errors import AuthError, DiscoveryFailed
 from ..limits import DEFAULT, Limits
-from .fetch import Fetcher
+from .fetch import Fetcher, configured
 from .jose import Jwt, checked_secret, unb64url
-from .urls import configured
 
 Point = Tuple[int, int, int]
 """A point in Jacobian coordinates: x/z², y/z³; z is 0 for the point at infinity."""

@@ -71,9 +71,9 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "config": (".hosts.config", "print the entry of a server for a host's configuration file, or write it there"),
     "doctor": (".doctor.examination", "say why the connection to a server fails, or what is odd about one that works"),
     "trace": (".judge.tracing", "record what a client and a server say to each other, whoever made them"),
-    "demo": (".local", "start a small server, use it, and show what is said as a ladder, or the wire"),
+    "demo": (".demo", "start a small server, use it, and show what is said as a ladder, or the wire"),
     "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision"),
-    "diff": (".learn.diff", "tell what differs between two revisions"),
+    "diff": (".learn.facts", "tell what differs between two revisions"),
     "check": (".judge.check", "judge a session, recorded or live: which clause was broken, by whom, where"),
     "examine": (".judge.examine", "put a server through every revision it speaks, and say which clauses it keeps"),
     "inspect": (".inspecting.command", "use servers from a page in the browser, and see the wire while they are used"),
@@ -81,7 +81,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "replay": (".judge.replay", "play a recording again: answer a client, or ask a server the same and compare"),
     "trace-diff": (".judge.replay", "tell what differs between two recordings, by meaning"),
     "selfcheck": (".selfcheck", "check what works on this system, and print a report to send"),
-    "crosscheck": (".local", "compare the dataclasses with the official schemas"),
+    "crosscheck": (".demo", "compare the dataclasses with the official schemas"),
     "bundle": (".copying.bundle", "make one file of a program of one source file and what it needs of this package"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),
     "pack": (".packing.pack", "make a bundle of a server that hosts install with one click, or check one"),
@@ -99,7 +99,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if not words or words[0] not in HOMES:
             return _overview(words)
         name, rest = words[0], words[1:]
-        from .command import parse
+        from .output import parse
 
         command = _module(name).COMMANDS[name]
         options = parse(name, HOMES[name][1], command, rest)
@@ -147,7 +147,7 @@ def _overview(words: List[str]) -> int:
 
 
 def _help() -> str:
-    from .command import program
+    from .output import program
 
     summaries = "\n".join("    %-12s%s" % (name, summary) for name, (_, summary) in HOMES.items())
     text = "usage: python3 -m mcp_ref COMMAND ... | --help | --version\n\n%s\nCommands:\n%s" % (__doc__, summaries)

@@ -1,19 +1,22 @@
-"""The main job in numbered steps, each with a ladder of its messages: connect, list, call, be asked, read, close.
+"""The commands `demo` and `crosscheck`, which need no server of yours.
 
-With ``--wire`` the messages themselves take the place of the ladders.
-
-The server is in this module, too, so that the demonstration runs wherever the package does: from a
-checkout, a wheel, a zip archive, or a copy under another name.
+`demo` goes through a session in numbered steps, each with a ladder of its messages: connect, list, call, answer the
+server, read, close. `crosscheck` compares the dataclasses with the official schemas, see `mcp_ref.devtools.crosscheck`.
 """
 
+import argparse
+import os
 import sys
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Set
 
 from ..client import connect
-from ..ladder import draw, rungs
+from ..devtools.ladder import draw, rungs
+from ..diagnostics.packagelog import own_process
+from ..revisions import REVISIONS
 from ..wiretrace import CLIENT, MESSAGE, Event, Trace
 from ..wiretrace.text import TextForm, coloured, painted, terminal
+from .output import DONE, FAILED, Command, Commands, OutputClosed, UsageError, program, say_json
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -207,3 +210,54 @@ def _result(value: Any) -> None:
 
 def _text(block: Any) -> str:
     return str(getattr(block, "text", "")).replace("\n", " ")
+
+
+SCHEMA = "schema.json"
+
+
+def _printing(main: Callable[..., int], *arguments: Any) -> int:
+    """Run a function that prints by itself. A trace that ends because its output was closed is not logged."""
+    own_process(False)
+    try:
+        code = main(*arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        raise OutputClosed() from None
+
+
+def _demo(options: Any) -> int:
+
+    return _printing(main, program(), options.wire)
+
+
+def _demo_options(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Nothing is installed or changed: the server is a child process that ends with the demonstration."
+    parser.add_argument("--wire", action="store_true", help="show the messages themselves in place of arrows")
+
+
+def _crosscheck(options: Any) -> int:
+    from ..devtools.crosscheck import compare, errata_lines, main
+
+    absent = [str(each) for each in REVISIONS if not os.path.isfile(os.path.join(options.folder, str(each), SCHEMA))]
+    if absent:
+        raise UsageError("%s has no %s for %s: the folder is to hold REVISION/%s" % (
+            options.folder, SCHEMA, ", ".join(absent), SCHEMA))
+    if not options.json:
+        return _printing(main, options.folder)
+    found = compare(options.folder)
+    say_json({"differences": found, "errata": errata_lines()})
+    return FAILED if found else DONE
+
+
+def _crosscheck_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="a folder with REVISION/%s of every revision" % SCHEMA)
+    parser.add_argument("--json", action="store_true",
+                        help="print {\"differences\": [...], \"errata\": {line: reason}}")
+
+
+COMMANDS: Commands = {
+    "demo": Command(_demo, _demo_options),
+    "crosscheck": Command(_crosscheck, _crosscheck_options),
+}

@@ -24,8 +24,7 @@ from ..server import Server
 from ..threads import available, need, start_thread
 from ..transports.lines.process import split_for_windows
 from ..version import __version__
-from .command import Command, Commands
-from .output import DONE, FAILED, say, say_json, write_file
+from .output import DONE, FAILED, Command, Commands, say, say_json, write_file
 
 SECONDS = 20.0
 """The time that one check may take."""

@@ -38,6 +38,8 @@ from .connecting import connect
 
 if TYPE_CHECKING:
     from ..errors import ConnectFailed, ConnectionLost, NoThreads, PeerError, RequestTimeout
+    from ..ext.skills.client import LoadedSkill, UnverifiedSkill
+    from ..ext.tasks.client.task import ToolTask
     from ..methods import Method
     from ..peer.context import Context, Route
     from ..peer.executors import Inline
@@ -48,8 +50,6 @@ if TYPE_CHECKING:
     from .elicitation import Elicitation, UrlRequest
     from .roots import Roots
     from .sampling import ModelCard, Sampling
-    from .skills import LoadedSkill, UnverifiedSkill
-    from .tasks.task import ToolTask
 
 _LATE = {
     "ConnectFailed": "..errors", "ConnectionLost": "..errors", "NoThreads": "..errors",
@@ -58,8 +58,8 @@ _LATE = {
     "MainThreadQueue": "..peer.main_thread", "Inline": "..peer.executors", "Trace": "..wiretrace",
     "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".elicitation",
     "ModelCard": ".sampling", "Roots": ".roots", "Sampling": ".sampling",
-    "LoadedSkill": ".skills", "UnverifiedSkill": ".skills",
-    "ToolTask": ".tasks.task",
+    "LoadedSkill": "..ext.skills.client", "UnverifiedSkill": "..ext.skills.client",
+    "ToolTask": "..ext.tasks.client.task",
 }
 """Name -> module."""
 

@@ -45,7 +45,7 @@ that changed may be part of another, whose URI begins as its own does: what was 
 
 `SharedAnswers` and each client hold `LruStore`, one for each method. A `MethodCache` is one client's view of one
 method: its own store and the shared one. A `ServerCache` has all of them for one server. `mcp_ref.client.cached_calls`
-asks here first; which answers may be kept, and under which key, says `mcp_ref.protocol.caching`.
+asks here first; which answers may be kept, and under which key, says `mcp_ref.protocol.results`.
 """
 
 import threading
@@ -60,8 +60,8 @@ from ..methods import (
     RESOURCE_UPDATED,
 )
 from ..options import spelt
-from ..protocol.caching import PRIVATE, PUBLIC, Hints, Key
-from ..protocol.capabilities import has
+from ..protocol.lifecycle import has
+from ..protocol.results import PRIVATE, PUBLIC, Hints, Key
 
 if TYPE_CHECKING:
     from ..protocol.streamable_http.mirrored import Mirrored
@@ -332,7 +332,7 @@ class MethodCache:
 
 
 def _key_of_page(cursor: Optional[str]) -> Key:
-    """Return the key of a page, as `mcp_ref.protocol.caching.key` makes it; a cursor that came is JSON."""
+    """Return the key of a page, as `mcp_ref.protocol.results.key` makes it; a cursor that came is JSON."""
     return () if cursor is None else (("cursor", dumps(cursor)),)
 
 

@@ -11,13 +11,13 @@ from ..errors import INVALID_PARAMS, PeerError, PeerProtocolError
 from ..jsonrpc import shown
 from ..methods import LIST_TOOLS
 from ..peer.dispatcher import Connection
-from ..protocol.caching import TTL_MS, hints, key
+from ..protocol.results import TTL_MS, hints, key
 from .cache import LISTS, MethodCache, ServerCache
 from .options import REQUEST_DEFAULTS, Reader
 from .requests import Requests, known
 
 if TYPE_CHECKING:
-    from ..protocol.caching import Key
+    from ..protocol.results import Key
     from .client import Client
     from .options import Options
     from .structured import ResultCheck

@@ -18,10 +18,10 @@ from ..peer.role import Role
 from ..revisions import Revision
 from .cache import by_name
 from .cached_calls import CachedCalls, bytes_of
-from .handshake import Handshake
+from .opening import Handshake
 from .options import CALL_DEFAULTS, REQUEST_DEFAULTS, UpdateCallback, takes_call_options, takes_request_options
 from .requests import Requests, known
-from .tasks.calls import TaskCalls
+from .task_calls import TaskCalls
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

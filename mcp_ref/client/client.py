@@ -10,7 +10,7 @@ from typing import (
 )
 
 from ..codec import DecodeError, decode, encode
-from ..diagnostics.usercode import name_of
+from ..diagnostics.packagelog import name_of
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..jsonrpc import Notification, shown
 from ..messages.base import Icon, Implementation
@@ -20,16 +20,15 @@ from ..peer.context import Context, Route, log_raised
 from ..peer.dispatcher import Connection
 from ..peer.inflight import Inflight
 from ..peer.request_table import ProgressCallback
-from ..protocol import lifecycle, negotiation
-from ..protocol.capabilities import UNDECLARED, extensions_in
+from ..protocol import lifecycle
+from ..protocol.lifecycle import UNDECLARED, extensions_in
 from ..revisions import Revision
 from ..transports.base import Transport, successor, was_read
 from ..version import __version__
 from .cached_calls import CachedCalls
 from .calls import Calls
 from .client_capabilities import REQUESTS, Offers
-from .era import DEFAULT_ERA, Opening
-from .handshake import Handshake
+from .opening import DEFAULT_ERA, Handshake, Opening
 from .options import CLIENT_DEFAULTS, UpdateCallback, takes_client_options
 from .request_flow import RequestFlow, Restarts, connection_for_retry
 from .requests import Requests
@@ -37,13 +36,13 @@ from .requests import Requests
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..ext.skills.client import LoadedSkill
     from ..jsonrpc import RequestId
     from ..messages.extensions.skills import Skill
     from ..messages.resources import Resource
     from ..peer.extension import Extension, VendorMethods
     from ..peer.inflight import Incoming
     from .options import ClientOptions
-    from .skills import LoadedSkill
     from .subscriptions import Subscription
 
 Self = TypeVar("Self", bound="Client")
@@ -59,7 +58,7 @@ class Client(Calls):
     ``"modern"`` (no handshake), ``"legacy"`` (with one) or the name of a revision; ``revisions`` names those to choose
     from (default: all five).
     ``eras``: the revisions that servers were found to speak, a mapping of addresses to names that may outlive this
-    client; see `mcp_ref.client.era`.
+    client; see `mcp_ref.client.opening`.
 
     The features that it has for the server, each declared if it is given: ``roots`` (paths, ``file:`` URIs, or a
     `mcp_ref.client.roots.Roots`), ``sampling`` and ``elicitation`` (a function ``(params, context)``, or a
@@ -72,14 +71,14 @@ class Client(Calls):
 
     ``extensions``: features beyond the protocol, see `mcp_ref.peer.extension`. ``tasks``: False to declare that no call
     may become a task; True to let servers of 2025-11-25 make tasks of what they ask the model and the user; see
-    `mcp_ref.client.tasks`.
+    `mcp_ref.ext.tasks.client`.
     ``cache``: a `SharedAnswers`, where this client and others share what servers say is public; see
     `mcp_ref.client.cache`. ``check_results``: False to leave results of tools unchecked, see
     `mcp_ref.client.structured`. ``executor``: runs the callbacks. ``strict``: True to refuse what real but careless
     servers send. ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
     ``restart``: True to do as `reconnect` where a request finds that a server with a handshake has ended; see there.
     ``tolerate``: faults of a server that you accept: ``"undeclared-capabilities"``, see
-    `mcp_ref.protocol.capabilities`.
+    `mcp_ref.protocol.lifecycle`.
     """
 
     party = lifecycle.CLIENT
@@ -99,7 +98,7 @@ class Client(Calls):
         options = with_defaults(Client.__init__, CLIENT_DEFAULTS, options, self)
         self.info = Implementation(
             name, version, options["title"], options["description"], options["website_url"], options["icons"])
-        self.revisions = negotiation.spoken(options["era"], options["revisions"], DEFAULT_ERA)
+        self.revisions = lifecycle.spoken(options["era"], options["revisions"], DEFAULT_ERA)
         eras, tasks, cache = options["eras"], options["tasks"], options["cache"]
         self.eras: MutableMapping[str, str] = {} if eras is None else eras
         self.offers = Offers({name: options.get(name) for name in ("roots", "sampling", "elicitation")}, tasks is True)
@@ -139,7 +138,7 @@ class Client(Calls):
 
     def _extend(self, extensions: "Sequence[Extension]", tasks: bool = False) -> None:
         if tasks and self.revisions[-1].stateless:
-            from .tasks.extension import with_tasks
+            from ..ext.tasks.client.extension import with_tasks
 
             extensions = with_tasks(extensions)
         if extensions:
@@ -216,7 +215,7 @@ class Client(Calls):
             if before is not None and not connection.session.rules.stateless:
                 self._ask_again(connection, before)
             return
-        self._connect(fresh, negotiation.with_handshake(self.revisions)[-1].name, before)
+        self._connect(fresh, lifecycle.with_handshake(self.revisions)[-1].name, before)
 
     def renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
         """Return the connection that takes the place of one that has ended; the first caller makes it, for all.
@@ -405,35 +404,36 @@ class Client(Calls):
         return usable_icons(item, self.origin, trusted=trusted, svg=svg, limits=self.limits)
 
     def skills(self) -> "List[Skill]":
-        """Return the entries of the skills that the server lists; nothing of them is read. See `mcp_ref.client.skills`.
+        """Return the entries of the skills that the server lists; nothing of them is read. See
+        `mcp_ref.ext.skills.client`.
 
         A server may list only some, and `skill` asks for one by its URI
         [2026-07-28 extensions/skills/skills §Listing Skills]. Raises `CapabilityMissing` if the server has none.
         """
-        from .skills import list_skills
+        from ..ext.skills.client import list_skills
 
         return list_skills(self)
 
     def skill(self, uri: str) -> "Skill":
         """Return the entry of the skill whose ``SKILL.md`` has this URI. Raises ValueError for the URI of another file,
         `PeerError` -32602 for one that is no skill's, and as `skills`."""
-        from .skills import get_skill
+        from ..ext.skills.client import get_skill
 
         return get_skill(self, uri)
 
     def load_skill(self, skill: "Union[str, Skill]") -> "LoadedSkill":
         """Read and verify the ``SKILL.md`` of a skill, given its URI or its entry, and return the skill.
 
-        Raises `UnverifiedSkill` if it is not what the entry says, and as `skill`; see `mcp_ref.client.skills`.
+        Raises `UnverifiedSkill` if it is not what the entry says, and as `skill`; see `mcp_ref.ext.skills.client`.
         """
-        from .skills import load_skill
+        from ..ext.skills.client import load_skill
 
         return load_skill(self, skill)
 
     def read_directory(self, uri: str) -> "List[Resource]":
         """Return the files and folders in a folder of the server, such as ``skill://pdf/templates``. Raises
         `CapabilityMissing` if it cannot be asked, and `PeerError` -32602 for what is no folder."""
-        from .skills import read_directory
+        from ..ext.skills.client import read_directory
 
         return read_directory(self, uri)
 
@@ -611,7 +611,7 @@ class Client(Calls):
         return [partial(callback, message.uri) for callback in callbacks]
 
     def _task_callbacks(self, connection: Connection, message: Any) -> "List[partial[Any]]":
-        from .tasks.task import tell
+        from ..ext.tasks.client.task import tell
 
         return [partial(tell, connection, encode(message, connection.session.rules))]
 

@@ -56,7 +56,7 @@ class Offers:
 
     ``given``: name -> an object of the class, or the argument of its constructor (paths for roots, a function for
     the others), or None. ``tasks``: True if what a server asks of them may be a task; see
-    `mcp_ref.client.tasks.receiver`.
+    `mcp_ref.ext.tasks.client.receiver`.
     """
 
     def __init__(self, given: Dict[str, Any], tasks: bool = False) -> None:
@@ -86,7 +86,7 @@ class Offers:
             if offered.elicitation_modes or not links_alone:
                 setattr(declared, name, capability)
         if self._tasks:
-            from .tasks.receiver import capability as tasks_capability
+            from ..ext.tasks.client.receiver import capability as tasks_capability
 
             declared.tasks = tasks_capability(self._tasks)
         return declared
@@ -99,7 +99,7 @@ class Offers:
         if lookup(method, revision) is None or offer is None and not self._tasks:
             return None
         if offer is None:
-            from .tasks import receiver
+            from ..ext.tasks.client import receiver
 
             return receiver.route(method)
         route: Route = offer.route(client, revision)
@@ -108,7 +108,7 @@ class Offers:
         route = _answers_naming_task(route)
         if name not in self._tasks:
             return route
-        from .tasks.receiver import augmented
+        from ..ext.tasks.client.receiver import augmented
 
         return augmented(route)
 
@@ -137,7 +137,7 @@ def _answers_naming_task(route: Route) -> Route:
     [2025-11-25 basic/utilities/tasks §Associating Task-Related Messages] MUST
     """
     from ..messages.tasks import RELATED_TASK
-    from ..protocol.tasks import naming_task
+    from ..protocol.extensions import naming_task
 
     def call(context: Context, params: Dict[str, Any]) -> Any:
         result = route.call(context, params)

@@ -37,8 +37,8 @@ refuses a request until the user has been there::
         for request in required(error, client):      # or: elicitation.follow(error, client)
             ...
 
-Every link is judged by `mcp_ref.protocol.safe_urls` before the user is asked. Nothing here fetches a link, and none is
-opened before the callback has agreed [2025-11-25.. client/elicitation §Safe URL Handling] MUST NOT.
+Every link is judged by `mcp_ref.protocol.elicitation` before the user is asked. Nothing here fetches a link, and none
+is opened before the callback has agreed [2025-11-25.. client/elicitation §Safe URL Handling] MUST NOT.
 
 Callbacks run on worker threads, several at once if a server asks several things; one that waits for the user should
 look at ``context.cancelled``.
@@ -49,7 +49,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ..codec import DecodeError, decode, encoder
-from ..diagnostics.usercode import log_raised, name_of
+from ..diagnostics.packagelog import log_raised, name_of
 from ..errors import (
     INTERNAL_ERROR, INVALID_PARAMS, URL_ELICITATION_REQUIRED, LocalProtocolError, PeerError, PeerProtocolError,
     RpcError,
@@ -63,8 +63,7 @@ from ..methods import ELICITATION_COMPLETE
 from ..options import spelt
 from ..peer.context import Context, Route, about, params_reader
 from ..peer.dispatcher import Connection
-from ..protocol.elicitation import CheckedForm, FormError, read_form
-from ..protocol.safe_urls import LinkError, read_link
+from ..protocol.elicitation import CheckedForm, FormError, LinkError, read_form, read_link
 from ..revisions import Revision
 from ..transports.base import Transport
 from ..urls import perhaps_here

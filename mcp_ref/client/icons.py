@@ -25,7 +25,7 @@ from typing import Any, FrozenSet, List, Optional, Sequence, Tuple
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..options import spelt
-from ..protocol.safe_urls import LinkError, read_link
+from ..protocol.elicitation import LinkError, read_link
 
 SVG = "image/svg+xml"
 _BEGINNINGS: Tuple[Tuple[str, int, bytes], ...] = (

@@ -31,7 +31,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 
 from ..codec import DecodeError, Model, decode, encode
-from ..diagnostics.usercode import shown_error
+from ..diagnostics.packagelog import shown_error
 from ..errors import INVALID_PARAMS, InputUnavailable, LocalProtocolError, PeerProtocolError, RequestCancelled, RpcError
 from ..jsonrpc import Request, shown
 from ..messages.base import COMPLETE
@@ -41,8 +41,8 @@ from ..peer.context import Context, Route, report
 from ..peer.dispatcher import Connection
 from ..peer.executors import Job
 from ..peer.inflight import Incoming
-from ..protocol.caching import DEPENDING
-from ..protocol.capabilities import has
+from ..protocol.lifecycle import has
+from ..protocol.results import DEPENDING
 from ..revisions import Revision
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ from ..limits import Limits
 from ..messages.base import COMPLETE
 from ..methods import CALL_TOOL
 from ..peer.dispatcher import Connection
-from ..protocol import negotiation
+from ..protocol import lifecycle
 from ..transports.base import Transport, successor
 from .options import REQUEST_DEFAULTS
 
@@ -188,9 +188,9 @@ def _change_version(owner: "Client", connection: Connection, error: PeerError) -
     """Speak a version that the server names [2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD."""
     named = error.data.get("supported") if isinstance(error.data, dict) else None
     names = named if isinstance(named, list) else []
-    revision = negotiation.pick(names, negotiation.without_handshake(owner.revisions))
+    revision = lifecycle.pick(names, lifecycle.without_handshake(owner.revisions))
     if revision is None:
-        text = "%s; the server speaks %s" % (error.message, negotiation.apart(names, owner.revisions))
+        text = "%s; the server speaks %s" % (error.message, lifecycle.apart(names, owner.revisions))
         raise _with_text(error, text) from error
     if revision is not connection.session.rules:
         owner._handshake.assume(connection, revision)
@@ -343,7 +343,7 @@ class RequestFlow:
         if self._cancelled is not None:
             waiting.cancel(self._cancelled)
         if self.connection.session.rules.tasks:
-            from .tasks.handshake import finish
+            from ..ext.tasks.client.generations import finish
 
             return finish(self._owner, self.params or {}, self.result, waiting)
         return extended(self._owner, self.connection, self.method, self.params, self.result, waiting)

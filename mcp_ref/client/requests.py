@@ -11,7 +11,7 @@ from ..errors import LocalProtocolError, McpError, PeerError, PeerProtocolError,
 from ..messages.base import COMPLETE
 from ..methods import CALL_TOOL, GET_PROMPT, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, PING, result_class
 from ..peer.dispatcher import Connection
-from ..protocol.items import odd_priorities
+from ..protocol.results import odd_priorities
 from .options import REQUEST_DEFAULTS, Keep, Reader
 from .request_flow import DONE, SEND, RequestFlow
 

@@ -9,7 +9,7 @@
 
 One `Roots` may serve any number of clients. The program decides which places to expose, and asks the user, before
 it gives them here [.. client/roots §Implementation Guidelines] SHOULD; URIs are checked
-[.. client/roots §Security Considerations] MUST, see `mcp_ref.protocol.roots`.
+[.. client/roots §Security Considerations] MUST, see `mcp_ref.protocol.uris`.
 
 With ``watch`` the folders themselves are looked at every so many seconds: one that vanished or may not be read any more
 is left out, which is announced, and so is its return [.. client/roots §Security Considerations] MUST.
@@ -26,8 +26,7 @@ from ..messages.roots import ListRootsRequestParams, ListRootsResult, Root
 from ..methods import ROOTS_CHANGED
 from ..options import spelt
 from ..peer.context import Context, Route, params_reader
-from ..protocol import lifecycle
-from ..protocol import roots as rules
+from ..protocol import lifecycle, uris as rules
 from ..revisions import Revision
 from ..threads import start_thread
 

@@ -57,7 +57,7 @@ from ..messages.sampling import (  # noqa: F401  (the example above uses ModelHi
 from ..options import spelt
 from ..peer.context import Context, Route, params_reader
 from ..protocol import sampling as rules
-from ..protocol.items import odd_priorities
+from ..protocol.results import odd_priorities
 from ..revisions import Revision
 
 if TYPE_CHECKING:

@@ -45,8 +45,8 @@ from ..messages.subscriptions import SubscriptionsAcknowledgedNotificationParams
 from ..methods import ACKNOWLEDGED, LISTEN, RESOURCE_UPDATED
 from ..peer.dispatcher import Connection
 from ..peer.request_table import Outcome, Pending, Progress
-from ..protocol.capabilities import has
 from ..protocol.envelope import SUBSCRIPTION
+from ..protocol.lifecycle import has
 from ..threads import available, start_thread
 from ..transports.base import why_ended
 from .cache import LISTS

@@ -45,7 +45,7 @@ MOST_WAITING_BYTES = 1024 * 1024
 """The bytes of texts that may wait for standard error; a traceback has 1 KB."""
 WARNINGS_PER_MINUTE = 600
 """The records below ERROR that are written in a minute, in the long run. Peers cause most of them; exceptions of
-handlers have a rate for each place (`mcp_ref.diagnostics.usercode`)."""
+handlers have a rate for each place (`mcp_ref.diagnostics.packagelog`)."""
 LONGEST = 64 * 1024
 """The characters of one record; a traceback of a deep recursion has 10 KB."""
 EXIT_SECONDS = 0.5

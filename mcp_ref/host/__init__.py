@@ -25,7 +25,7 @@ module           contents
 
 from .audit import Audit
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, NameRule
-from .dialects import read_config
+from .configuration import read_config
 from .host import Host
 from .policy import (
     Allow, AllowListed, AskOnce, Denied, Deny, ElicitationRequest, Policy, RootsRequest, SamplingRequest,

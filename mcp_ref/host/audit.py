@@ -40,9 +40,8 @@ import threading
 import time
 from typing import IO, Any, Callable, Dict, List, Optional, Union
 
-from ..diagnostics.packagelog import Counters
+from ..diagnostics.packagelog import Counters, log_raised
 from ..diagnostics.redaction import redact, redact_text
-from ..diagnostics.usercode import log_raised
 from ..options import spelt
 
 AuditTarget = Union[str, "os.PathLike[str]", IO[Any], Callable[[Dict[str, Any]], Any]]

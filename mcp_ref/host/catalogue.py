@@ -33,7 +33,7 @@ from ..messages.prompts import Prompt
 from ..messages.resources import Resource, ResourceTemplate
 from ..messages.tools import Tool, ToolAnnotations
 from ..options import spelt
-from ..protocol.apps import is_for_model
+from ..protocol.metakeys import is_for_model
 from ..revisions import Revision
 from .audit import digest
 

@@ -36,8 +36,7 @@ from typing import (
 from ..client import Client
 from ..client.options import CALL_DEFAULTS, SESSION_DEFAULTS, SessionOptions, takes_call_options
 from ..client.roots import Place, Roots
-from ..diagnostics.packagelog import Counters
-from ..diagnostics.usercode import log_raised, name_of
+from ..diagnostics.packagelog import Counters, log_raised, name_of
 from ..errors import ConnectFailed, ConnectionLost, McpError, PeerError, RequestTimeout
 from ..jsonrpc import shown
 from ..jsontext import JsonError, is_deep
@@ -52,12 +51,11 @@ from .catalogue import (
     DEFAULT_RULE, HostPrompt, HostResource, HostResourceTemplate, HostTool, NameRule, check_server_name, resources_of,
     server_of, templates_of,
 )
-from .configuration import AskInput, Config
-from .dialects import ServerEntry, read_config
+from .configuration import AskInput, Config, ServerEntry, read_config
 from .member import (
-    SERVER_DEFAULTS, THE_HOSTS, HostTarget, Launch, Member, client_features, takes_server_options, with_timeout,
+    SERVER_DEFAULTS, THE_HOSTS, HostTarget, Launch, Member, client_features, in_parallel, takes_server_options, values,
+    with_timeout,
 )
-from .parallel import in_parallel, values
 from .policy import Allow, Denied, Deny, ElicitationRequest, Policy, SamplingRequest, SkillLoad, ToolCall
 from .questions import AuditEntry, HostCallbacks, HostElicitation
 
@@ -67,12 +65,12 @@ if TYPE_CHECKING:
     from ..client.elicitation import UrlRequest
     from ..client.options import CallOptions, ManualOptions
     from ..client.sampling import ModelCard
+    from ..ext.skills.host import HostLoadedSkill, HostSkill
     from ..messages.prompts import GetPromptResult
     from ..messages.resources import ReadResourceResult
     from ..messages.tools import CallToolResult
     from ..transports.lines.stderr import LineTarget
     from .member import ServerOptions
-    from .skills import HostLoadedSkill, HostSkill
 
 Self = TypeVar("Self", bound="Host")
 _CONSENT_ROUNDS = 3
@@ -188,8 +186,8 @@ class Host:
         cls: "Callable[..., Self]", config: Config, name: str = "mcp_ref", version: str = __version__, *,
         ask_input: Optional[AskInput] = None, **options: "Unpack[HostOptions]",
     ) -> "Self":
-        """Return a host that is connected to the servers of a configuration (see `mcp_ref.host.dialects`); options as
-        `Host`.
+        """Return a host that is connected to the servers of a configuration (see `mcp_ref.host.configuration`); options
+        as `Host`.
 
         ``ask_input(id, description, secret)`` answers ``${input:ID}``. Servers that cannot be reached are in `failed`,
         and so are entries that are wrong, not supported, or name a variable that is not set; the host is there without
@@ -347,7 +345,7 @@ class Host:
         self._find(name)
         self._forget(name)
         if self._skill_cache is not None:
-            from .skills import SkillCache
+            from ..ext.skills.host import SkillCache
 
             SkillCache(self._skill_cache, name).remove()
 
@@ -599,8 +597,8 @@ class Host:
     @spelt
     def skills(self, server: Optional[str] = None) -> "List[HostSkill]":
         """Return the skills that all servers list, or only ``server``; in order and raising as `tools`. See
-        `mcp_ref.host.skills`."""
-        from .skills import HostSkill
+        `mcp_ref.ext.skills.host`."""
+        from ..ext.skills.host import HostSkill
 
         return self._gather("skills", server, lambda member: [
             HostSkill(member.name, entry) for entry in member.client.skills()], SKILLS)
@@ -610,7 +608,7 @@ class Host:
 
         Raises `Denied`, and then no file was read; LookupError for no server; and as `Client.load_skill`.
         """
-        from .skills import HostLoadedSkill, HostSkill, SkillCache
+        from ..ext.skills.host import HostLoadedSkill, HostSkill, SkillCache
 
         if not isinstance(uri, str):
             raise TypeError("load_skill takes the server's name and the URI of a skill, host.load_skill(skill.server, "

@@ -1,33 +1,84 @@
-"""One server of a host: how it is started, its client, and its end.
+"""One server of a host: how it is started, its client, and its end; and work on all servers at once.
 
-A `Member` stands for one connection. Starting the server again makes another one, from the same `Launch`. If there
-is no handshake, the client starts a server again by itself (see `mcp_ref.client.request_flow`), within one `Member`:
-then the server is lost when that fails. The definitions of its tools are read again, and a call that was under way
-when it ended is not sent to a process whose definition of the tool differs from the one that the user has approved.
+A `Member` stands for one connection. Starting the server again makes another one, from the same `Launch`. If there is
+no handshake, the client starts a server again by itself (see `mcp_ref.client.requests`), within one `Member`: then the
+server is lost when that fails. The definitions of its tools are read again, and a call that was under way when it ended
+is not sent to a process whose definition of the tool differs from the one that the user has approved.
 
 A client that has to ask to hear of changed lists does so [2026-07-28 basic/patterns/subscriptions §Opening a Stream].
 """
 
 import threading
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Union
+from typing import Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple, Union
 
 from ..client import Client
 from ..client.connecting import Target, transport_to
 from ..client.options import REACH_DEFAULTS, SESSION_DEFAULTS, ReachOptions, SessionOptions
 from ..client.roots import Place, Roots
+from ..deadline import Deadline
 from ..diagnostics.packagelog import Counters
-from ..errors import ConnectionLost, LocalProtocolError, McpError
+from ..errors import ConnectionLost, LocalProtocolError, McpError, RequestTimeout
 from ..limits import Limits
 from ..methods import CALL_TOOL
 from ..options import Default, takes
 from ..peer.dispatcher import Connection
 from ..peer.role import Role
-from ..protocol.capabilities import has
+from ..protocol.lifecycle import has
+from ..threads import start_thread
 from ..transports.base import Transport, successor
 from ..urls import scheme_of
 from .catalogue import Catalogue, NameRule
 from .questions import HostCallbacks, HostElicitation, HostRoots, HostSampling
+
+
+class CallOutcome:
+    """The outcome of one of the calls: ``value``, or the ``error`` it raised."""
+
+    value: Any = None
+    error: Any = None
+
+
+def in_parallel(
+    what: str, calls: Mapping[str, Callable[[], Any]], seconds: float, quick: Collection[str] = ()
+) -> Dict[str, CallOutcome]:
+    """Make these calls at the same time, each on a thread, and wait until all are over. Returns the outcomes by name.
+
+    A call that takes longer than ``seconds`` has a `RequestTimeout`, and goes on without its outcome being used. A
+    single call is made on the calling thread, and so is each that is ``quick``, or that no thread can be started for as
+    the interpreter is going down.
+    """
+    outcomes = {name: CallOutcome() for name in calls}
+    threads = {}
+    for name, call in calls.items():
+        if len(calls) == 1 or name in quick:
+            _run(call, outcomes[name])
+            continue
+        try:
+            threads[name] = start_thread("mcp-ref:host:%s:%s" % (what, name), _run, call, outcomes[name])
+        except RuntimeError:
+            _run(call, outcomes[name])
+    end = Deadline(seconds)
+    for name, thread in threads.items():
+        thread.join(end.left())
+        if thread.is_alive():
+            late = outcomes[name] = CallOutcome()
+            late.error = RequestTimeout("%s: %s took longer than %g seconds" % (name, what, seconds))
+    return outcomes
+
+
+def _run(call: Callable[[], Any], outcome: CallOutcome) -> None:
+    try:
+        outcome.value = call()
+    except BaseException as error:
+        outcome.error = error
+
+
+def values(outcomes: Mapping[str, CallOutcome]) -> Tuple[Dict[str, Any], Dict[str, BaseException]]:
+    """Return the values of those that succeeded and the errors of the others, by name."""
+    good = {name: outcome.value for name, outcome in outcomes.items() if outcome.error is None}
+    return good, {name: outcome.error for name, outcome in outcomes.items() if outcome.error is not None}
+
 
 _KINDS = ("tools", "prompts", "resources")
 """Lists whose changes servers announce."""

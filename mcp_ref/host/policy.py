@@ -40,20 +40,20 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, MutableSet, Optional, Set, Tuple, Union
 
-from ..diagnostics.usercode import log_raised, name_of
+from ..diagnostics.packagelog import log_raised, name_of
 from ..errors import McpError
 from ..options import spelt
 
 if TYPE_CHECKING:
     from ..client.elicitation import UrlRequest
     from ..client.sampling import ModelCard
+    from ..ext.skills.host import HostSkill
     from ..messages.elicitation import ElicitRequestFormParams
     from ..messages.roots import Root
     from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult
     from ..messages.tools import ToolAnnotations
     from ..peer.context import Context
     from .catalogue import HostTool
-    from .skills import HostSkill
 
 
 class Denied(McpError):

@@ -39,11 +39,11 @@ references.
 from functools import lru_cache
 from typing import Any, List, Mapping, Optional
 
-from .bounds import DEFAULT_BOUNDS, Bounds, Check, Run
 from .compiler import Compiler
 from .dialect import DIALECTS, find_dialect, find_metaschema
 from .errors import (
-    BoundsExceeded, InvalidSchema, SchemaError, UnresolvedReference, UnsupportedDialect, UnsupportedPattern, Violation,
+    DEFAULT_BOUNDS, Bounds, BoundsExceeded, Check, InvalidSchema, Run, SchemaError, UnresolvedReference,
+    UnsupportedDialect, UnsupportedPattern, Violation,
 )
 from .refs import DRAFT_07, DRAFT_2020_12, Registry, SchemaResource, load_metaschema
 

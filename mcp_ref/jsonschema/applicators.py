@@ -7,10 +7,9 @@ for the unevaluated keywords, are in `unevaluated` under the same names.
 
 from typing import Any, Callable, Dict, List, Optional
 
-from .bounds import LONG, Check, Found, KeywordFault, Run, accept
 from .compiler import Here, all_of, refuse
-from .errors import Violation, brief, brief_list, count, cut
-from .shapes import ARRAY
+from .errors import LONG, Check, Found, KeywordFault, Run, Violation, accept, brief, brief_list, count, cut
+from .refs import ARRAY
 
 MOST_EXPLAINED = 5  # alternatives of anyOf and oneOf whose failure a message explains
 LONGEST_REASON = 120

@@ -18,10 +18,10 @@ Three decisions make the result small and quick:
 
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from .bounds import Bounds, Check, Found, KeywordFault, Run, accept
-from .errors import BoundsExceeded, InvalidSchema, Path, Step, UnsupportedPattern
-from .refs import SchemaPlace, Registry, SchemaResource
-from .shapes import LAST, Keyword
+from .errors import (
+    Bounds, BoundsExceeded, Check, Found, InvalidSchema, KeywordFault, Path, Run, Step, UnsupportedPattern, accept,
+)
+from .refs import LAST, Keyword, Registry, SchemaPlace, SchemaResource
 
 Collect = Callable[[Any, Run, "Set[Any]"], None]
 """Adds the names or indices that a schema evaluated, on an instance that it has accepted."""

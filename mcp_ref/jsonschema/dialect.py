@@ -27,14 +27,12 @@ The last three but one, and what stands beside `$ref`, are in the tables below a
 
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional
 
-from . import applicators, keywords, unevaluated
-from .bounds import Check, Found, Run
+from . import applicators, keywords
 from .compiler import Here
-from .errors import InvalidSchema, UnsupportedDialect, Violation
-from .refs import DRAFT_07, DRAFT_2020_12
-from .shapes import (
-    ANYTHING, BOOLEAN, COUNT, DEPENDENCIES, FIRST, LAST, NUMBER, OBJECT, POSITIVE, SCHEMA, SCHEMA_OR_SCHEMAS, SCHEMAS,
-    SCHEMAS_BY_NAME, STRING, STRINGS, STRINGS_BY_NAME, TYPE, VALUES, Dialect, Keyword,
+from .errors import Check, Found, InvalidSchema, Run, UnsupportedDialect, Violation
+from .refs import (
+    ANYTHING, BOOLEAN, COUNT, DEPENDENCIES, DRAFT_07, DRAFT_2020_12, FIRST, LAST, NUMBER, OBJECT, POSITIVE, SCHEMA,
+    SCHEMAS, SCHEMAS_BY_NAME, SCHEMA_OR_SCHEMAS, STRING, STRINGS, STRINGS_BY_NAME, TYPE, VALUES, Dialect, Keyword,
 )
 
 # Draft-07: the keywords that it has in another form
@@ -77,9 +75,9 @@ Vocabulary = Dict[str, Keyword]
 CORE: Vocabulary = {
     "$id": Keyword(STRING),
     "$schema": Keyword(STRING),
-    "$ref": Keyword(STRING, applicators.ref, unevaluated.ref),
+    "$ref": Keyword(STRING, applicators.ref, keywords.ref),
     "$anchor": Keyword(STRING),
-    "$dynamicRef": Keyword(STRING, applicators.dynamic_ref, unevaluated.dynamic_ref),
+    "$dynamicRef": Keyword(STRING, applicators.dynamic_ref, keywords.dynamic_ref),
     "$dynamicAnchor": Keyword(STRING),
     "$vocabulary": Keyword(OBJECT),
     "$comment": Keyword(STRING),
@@ -88,26 +86,26 @@ CORE: Vocabulary = {
 }
 
 APPLICATOR: Vocabulary = {
-    "allOf": Keyword(SCHEMAS, applicators.all_of_, unevaluated.all_of),
-    "anyOf": Keyword(SCHEMAS, applicators.any_of, unevaluated.any_of),
-    "oneOf": Keyword(SCHEMAS, applicators.one_of, unevaluated.any_of),
+    "allOf": Keyword(SCHEMAS, applicators.all_of_, keywords.all_of),
+    "anyOf": Keyword(SCHEMAS, applicators.any_of, keywords.any_of),
+    "oneOf": Keyword(SCHEMAS, applicators.one_of, keywords.any_of),
     "not": Keyword(SCHEMA, applicators.not_),
-    "if": Keyword(SCHEMA, applicators.if_, unevaluated.if_),
+    "if": Keyword(SCHEMA, applicators.if_, keywords.if_),
     "then": Keyword(SCHEMA),
     "else": Keyword(SCHEMA),
-    "dependentSchemas": Keyword(SCHEMAS_BY_NAME, applicators.dependent_schemas, unevaluated.dependent_schemas),
-    "prefixItems": Keyword(SCHEMAS, applicators.prefix_items, unevaluated.prefix_items),
-    "items": Keyword(SCHEMA, applicators.items, unevaluated.every_item),
-    "contains": Keyword(SCHEMA, applicators.contains, unevaluated.contains),
-    "properties": Keyword(SCHEMAS_BY_NAME, applicators.properties, unevaluated.properties),
-    "patternProperties": Keyword(SCHEMAS_BY_NAME, applicators.pattern_properties, unevaluated.pattern_properties),
-    "additionalProperties": Keyword(SCHEMA, applicators.additional_properties, unevaluated.every_property),
+    "dependentSchemas": Keyword(SCHEMAS_BY_NAME, applicators.dependent_schemas, keywords.dependent_schemas),
+    "prefixItems": Keyword(SCHEMAS, applicators.prefix_items, keywords.prefix_items),
+    "items": Keyword(SCHEMA, applicators.items, keywords.every_item),
+    "contains": Keyword(SCHEMA, applicators.contains, keywords.contains),
+    "properties": Keyword(SCHEMAS_BY_NAME, applicators.properties, keywords.properties),
+    "patternProperties": Keyword(SCHEMAS_BY_NAME, applicators.pattern_properties, keywords.pattern_properties),
+    "additionalProperties": Keyword(SCHEMA, applicators.additional_properties, keywords.every_property),
     "propertyNames": Keyword(SCHEMA, applicators.property_names),
 }
 
 UNEVALUATED: Vocabulary = {
-    "unevaluatedItems": Keyword(SCHEMA, unevaluated.unevaluated_items, unevaluated.every_item, LAST),
-    "unevaluatedProperties": Keyword(SCHEMA, unevaluated.unevaluated_properties, unevaluated.every_property, LAST),
+    "unevaluatedItems": Keyword(SCHEMA, keywords.unevaluated_items, keywords.every_item, LAST),
+    "unevaluatedProperties": Keyword(SCHEMA, keywords.unevaluated_properties, keywords.every_property, LAST),
 }
 
 VALIDATION: Vocabulary = {
@@ -156,7 +154,7 @@ CONTENT: Vocabulary = {
 # Not in the standard's tables, but its metaschema still describes it and authors still write it
 # [JSON Schema 2020-12 validation §6.5.4]. Reading: the older keyword keeps its meaning instead of silently losing it.
 COMPATIBILITY: Vocabulary = {
-    "dependencies": Keyword(DEPENDENCIES, _dependencies, unevaluated.dependent_schemas),
+    "dependencies": Keyword(DEPENDENCIES, _dependencies, keywords.dependent_schemas),
 }
 
 _BASE = "https://json-schema.org/draft/2020-12/vocab/"

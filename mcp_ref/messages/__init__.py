@@ -20,7 +20,7 @@ module                                what it has
 ====================================  ===========================================================================
 
 Every class is named as in the newest ``schema.json`` that has the definition, and stands for all
-revisions; `mcp_ref.codec` says how to read a declaration. `mcp_ref.crosscheck` compares all of it
+revisions; `mcp_ref.codec` says how to read a declaration. `mcp_ref.devtools.crosscheck` compares all of it
 with the schemas. Names are resolved when they are first used: ``from mcp_ref.messages import Tool``
 loads the pages that `Tool` needs.
 """

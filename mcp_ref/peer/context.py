@@ -17,7 +17,7 @@ from ..deadline import clock
 from ..errors import INVALID_PARAMS, ConnectionLost, LocalProtocolError, RpcError
 from ..jsonrpc import Request, RequestId
 from ..options import REQUEST_TIMEOUT, refuse, spelt
-from ..protocol.capabilities import extension_missing, extensions_in
+from ..protocol.lifecycle import extension_missing, extensions_in
 from ..revisions import Revision
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Context:
         meta=ctx.trace_context)``. A value that has not the form that W3C prescribes is left out, and counted
         [2026-07-28 basic/index §`_meta`] MUST.
         """
-        from ..protocol.tracecontext import KEYS, trace_context
+        from ..protocol.metakeys import KEYS, trace_context
 
         meta = self.meta
         found = trace_context(meta)
@@ -339,6 +339,6 @@ def log_raised(
     connection.counters.add("handler errors")
     if connection.transport.finding is not None:
         connection.transport.finding("handler errors", "%s raised" % who, error)
-    from ..diagnostics import usercode  # nothing has raised when a server starts
+    from ..diagnostics import packagelog  # nothing has raised when a server starts
 
-    usercode.log_raised(who, error, about(connection, method, id))
+    packagelog.log_raised(who, error, about(connection, method, id))

@@ -22,7 +22,7 @@ answers ping and the handshake, applies cancellations, and hands the rest over i
 burst. So ping, responses, progress and cancellations never wait behind a handler, and a handler may
 itself wait for the peer.
 
-Over HTTP nobody reads at a server (`mcp_ref.transports.replies`): threads of the HTTP server bring what arrives to
+Over HTTP nobody reads at a server (`mcp_ref.transports.base`): threads of the HTTP server bring what arrives to
 `receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.executors.CallerRuns`). A reader comes
 only at the end, to `finish`.
 

@@ -67,7 +67,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, List
 
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from ..methods import BOTH, NAMED, RECEIVER, REQUEST, SERVER, Method, is_vendor, lookup
-from ..protocol.capabilities import extensions_in
+from ..protocol.lifecycle import extensions_in
 from ..protocol.metakeys import identifier_fault
 from ..revisions import R2026_07_28, REVISIONS, Revision
 from .context import Context, Route

@@ -7,7 +7,7 @@ never use it.
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Optional, Tuple, TypeVar
 
-from ..diagnostics.usercode import log_raised, name_of
+from ..diagnostics.packagelog import log_raised, name_of
 from ..errors import McpError, NoThreads, RequestCancelled
 from ..jsonrpc import Error, Result
 from ..options import REQUEST_TIMEOUT

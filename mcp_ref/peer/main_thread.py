@@ -24,7 +24,7 @@ from collections import deque
 from typing import Callable, Deque, Optional, Sequence, Tuple
 
 from ..deadline import clock
-from ..diagnostics.usercode import log_raised
+from ..diagnostics.packagelog import log_raised
 from ..errors import INTERNAL_ERROR, RpcError
 from ..options import spelt
 from ..threads import start_thread

@@ -34,7 +34,7 @@ from ..limits import DEFAULT, Limits
 from ..transports.lines.fds import FORKED
 
 if TYPE_CHECKING:
-    from ..transports.exchanges import Outgoing
+    from ..transports.base import Outgoing
 
 ProgressCallback = Callable[[float, Optional[float], Optional[str]], object]
 """A function that is called with progress, total and message."""

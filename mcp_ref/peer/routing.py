@@ -4,8 +4,8 @@
 outbox             where its messages go
 =================  ==================================================================================================
 `ReplyOutbox`      at a server: at once into the reply that the message belongs to, see
-                   `mcp_ref.transports.replies.ReplyTransport.post`
-`ExchangeOutbox`   at a client: each in a request of its own, see `mcp_ref.transports.exchanges.ExchangeTransport.send`
+                   `mcp_ref.transports.base.ReplyTransport.post`
+`ExchangeOutbox`   at a client: each in a request of its own, see `mcp_ref.transports.base.ExchangeTransport.send`
 =================  ==================================================================================================
 """
 
@@ -13,8 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 
 from ..errors import ConnectionLost
 from ..jsonrpc import RequestId
-from ..transports.exchanges import ExchangeTransport, Outgoing
-from ..transports.replies import ReplyTransport
+from ..transports.base import ExchangeTransport, Outgoing, ReplyTransport
 from .outbox import Outbox
 
 

@@ -30,8 +30,7 @@ from .request_table import Pending, Progress, ProgressCallback, RequestTable, Se
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..transports.exchanges import ExchangeTransport, Outgoing
-    from ..transports.replies import ReplyTransport
+    from ..transports.base import ExchangeTransport, Outgoing, ReplyTransport
     from .routing import ExchangeOutbox
 
 _SLICE = 0.5
@@ -426,7 +425,7 @@ class Sender:
             timer.close()
 
     def pause_clock(self, id: RequestId, begins: bool) -> None:
-        """Pause the clock of a request, or resume it; see `mcp_ref.transports.exchanges.ExchangeTransport.on_pause`."""
+        """Pause the clock of a request, or resume it; see `mcp_ref.transports.base.ExchangeTransport.on_pause`."""
         pending = self.table.pause_clock(id, begins)
         if pending is not None and not begins and pending.settle is not None:
             self.time_out_later(pending)

@@ -8,8 +8,8 @@ from ..errors import CapabilityMissing, LocalProtocolError
 from ..methods import Method, is_vendor, lookup
 from ..model import Forgive
 from ..protocol import lifecycle
-from ..protocol.capabilities import TRIED, check
 from ..protocol.envelope import Envelope
+from ..protocol.lifecycle import TRIED, check
 from ..revisions import LATEST_HANDSHAKE, Revision
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ LOG_LEVEL = PREFIX + "logLevel"
 SUBSCRIPTION = PREFIX + "subscriptionId"
 SERVER_INFO = PREFIX + "serverInfo"
 TRACE_KEYS = ("traceparent", "tracestate", "baggage")
-"""The members that carry a distributed trace, see `mcp_ref.protocol.tracecontext`."""
+"""The members that carry a distributed trace, see `mcp_ref.protocol.metakeys`."""
 USUAL = frozenset((VERSION, CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"))
 """The names in the `_meta` of most requests; a `_meta` with no others needs no further check of its names."""
 

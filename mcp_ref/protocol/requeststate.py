@@ -37,7 +37,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from ..errors import INVALID_PARAMS, RpcError
 from ..jsontext import dumps
-from .caching import DEPENDING
+from .results import DEPENDING
 
 REFUSAL = "Invalid params: params.requestState is not one that can be used for this request now"
 MIN_KEY_BYTES = 16

@@ -37,8 +37,8 @@ from ..messages.sampling import (
     CreateMessageRequestParams, CreateMessageResult, SamplingMessage, ToolResultContent, ToolUseContent,
 )
 from ..revisions import Revision
-from .capabilities import has
 from .content import ROLES, check_annotations, check_base64, is_mime_type
+from .lifecycle import has
 
 MESSAGES = ".. client/sampling §Messages"
 PREFERENCES = ".. client/sampling §Model Preferences"

@@ -53,6 +53,9 @@ from .server import Server
 
 if TYPE_CHECKING:
     from ..errors import NoThreads, ResourceNotFound, RpcError
+    from ..ext.skills.server import BadSkill
+    from ..ext.stores.sqlite import SqliteStore
+    from ..ext.tasks.server.engine import Tasks
     from ..messages.base import Annotations, Icon
     from ..messages.tools import ToolAnnotations
     from ..methods import Method
@@ -61,25 +64,20 @@ if TYPE_CHECKING:
     from ..peer.executors import Inline
     from ..peer.extension import Extension
     from ..peer.main_thread import MainThreadQueue
-    from ..stores.sqlite import SqliteStore
-    from ..stores.store import Store
-    from ..stores.tasks import MemoryTasks, TaskStore
+    from ..stores import MemoryTasks, Store, TaskStore
     from ..wiretrace import Trace, to_file, to_text
     from .context import current
-    from .elicitation import Answer
-    from .elicitation_url import UrlElicitationRequired
+    from .elicitation import Answer, UrlElicitationRequired
     from .registry.around import RequestNames, access_log
     from .registry.caching import Cache
     from .registry.visibility import Requester
     from .results import audio, blob, image, image_file
-    from .registry.skills import BadSkill
-    from .tasks.engine import Tasks
 
 _LATE = {
     "Cache": ".registry.caching", "image": ".results", "image_file": ".results",
     "audio": ".results", "blob": ".results",
-    "BadSkill": ".registry.skills", "NoThreads": "..errors", "RpcError": "..errors", "ResourceNotFound": "..errors",
-    "UrlElicitationRequired": ".elicitation_url",
+    "BadSkill": "..ext.skills.server", "NoThreads": "..errors", "RpcError": "..errors", "ResourceNotFound": "..errors",
+    "UrlElicitationRequired": ".elicitation",
     "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",
     "Answer": ".elicitation", "Method": "..methods", "Route": "..peer.context",
     "Connection": "..peer.dispatcher", "Extension": "..peer.extension",
@@ -87,8 +85,8 @@ _LATE = {
     "Inline": "..peer.executors", "MainThreadQueue": "..peer.main_thread",
     "Requester": ".registry.visibility",
     "RequestNames": ".registry.around", "access_log": ".registry.around", "current": ".context",
-    "Tasks": ".tasks.engine", "TaskStore": "..stores.tasks", "MemoryTasks": "..stores.tasks",
-    "SqliteStore": "..stores.sqlite", "Store": "..stores.store",
+    "Tasks": "..ext.tasks.server.engine", "TaskStore": "..stores", "MemoryTasks": "..stores",
+    "SqliteStore": "..ext.stores.sqlite", "Store": "..stores",
 }
 """Public name -> the module that it is loaded from."""
 

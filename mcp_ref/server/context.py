@@ -12,8 +12,7 @@ from typing import (
 from ..errors import LocalProtocolError, PeerProtocolError
 from ..methods import result_class
 from ..options import REQUEST_TIMEOUT, refuse, spelt, with_defaults
-from ..peer.context import HANDLED
-from ..peer.context import Context as RequestContext
+from ..peer.context import HANDLED, Context as RequestContext
 from .families import SAMPLE, TOOL_SAMPLE, takes_sample_options, takes_tool_sample_options
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from ..messages.sampling import CreateMessageResult
     from .elicitation import Answer
     from .families import SampleOptions, ToolSampleOptions
+    from .mrtr import Rounds
     from .registry.visibility import Requester
-    from .replay import Rounds
     from .sampling import Said, Toolbox
 
 Form = TypeVar("Form")
@@ -57,8 +56,8 @@ class Context(RequestContext):
 
     @property
     def has_apps(self) -> bool:
-        """True if the client shows the pages of tools; see `mcp_ref.server.registry.apps`."""
-        from .registry.apps import has_apps
+        """True if the client shows the pages of tools; see `mcp_ref.ext.apps`."""
+        from ..ext.apps import has_apps
 
         return has_apps(self)
 
@@ -131,7 +130,7 @@ class Context(RequestContext):
                 raise TypeError(text % (key, function))
         if self.session.rules.peer_requests:
             return {key: function() for key, function in questions.items()}
-        from .replay import rounds_of
+        from .mrtr import rounds_of
 
         return rounds_of(self).ask_all(self, questions)
 
@@ -152,7 +151,7 @@ class Context(RequestContext):
         """
         if not isinstance(key, str) or not key:
             raise ValueError("the key of a value is a text that is not empty, not %.80r" % (key,))
-        from .replay import rounds_of
+        from .mrtr import rounds_of
 
         return rounds_of(self).once(key, function)
 
@@ -175,7 +174,7 @@ class Context(RequestContext):
 
         The text is unchanged, because it was signed; the client could read it.
         """
-        from .replay import rounds_of
+        from .mrtr import rounds_of
 
         before = rounds_of(self).before
         return None if before is None else before.note
@@ -211,15 +210,15 @@ class Context(RequestContext):
         self, message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
         key: Optional[str] = None,
     ) -> "Answer[None]":
-        """Ask the user to follow a link, and return the answer; see `mcp_ref.server.elicitation_url.elicit_url`."""
-        from .elicitation_url import elicit_url
+        """Ask the user to follow a link, and return the answer; see `mcp_ref.server.elicitation.elicit_url`."""
+        from .elicitation import elicit_url
 
         self.session.check_askable("elicitation")
         return elicit_url(self, message, url, elicitation_id, timeout, key)
 
     def elicitation_complete(self, elicitation_id: str) -> None:
-        """Notify the client that was asked that the user is done; see `mcp_ref.server.elicitation_url.complete`."""
-        from .elicitation_url import complete
+        """Notify the client that was asked that the user is done; see `mcp_ref.server.elicitation.complete`."""
+        from .elicitation import complete
 
         complete(self.connection.role, elicitation_id)
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from ..messages.sampling import ModelPreferences, ToolChoice
     from ..messages.tools import Tool, ToolAnnotations
     from ..protocol.streamable_http.header_values import Names
-    from ..stores.store import Store
+    from ..stores import Store
     from ..streamable.server.authenticate import Authenticate, Guard
-    from ..streamable.server.session_table import SessionTable
+    from ..streamable.server.session import SessionTable
     from ..wiretrace import Trace
     from .registry.caching import Cache
     from .tools import TaskSupport

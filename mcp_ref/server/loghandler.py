@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, Dict, Tuple
 from .. import deadline
 from ..diagnostics import packagelog
 from ..diagnostics.loghandlers import extras_of, message_of
+from ..diagnostics.packagelog import log_raised
 from ..diagnostics.redaction import redact
-from ..diagnostics.usercode import log_raised
 from ..jsontext import JsonError, dumps, is_deep
 from ..limits import DEFAULT
 from ..options import spelt

@@ -1,34 +1,8 @@
-"""The results: a handler's return value as content blocks, resource contents or the result of a tool.
+"""What handlers return and raise, as results and errors for the client.
 
-================================  =====================================================
-a handler returns                 it becomes
-================================  =====================================================
-None                              no content
-str                               one text block
-a content block (`TextContent`,   that block
-`ImageContent`, ...)
-a list of str and content blocks  those blocks
-anything `to_json` knows         one text block with its JSON
-================================  =====================================================
-
-`image`, `audio` and `blob` make blocks from bytes, because on the wire binary data is base64 text.
-Blocks that a handler made are checked (`mcp_ref.protocol.content`), so that nothing illegal is
-sent, and an embedded resource without a MIME type gets the plainest one of its kind
-[.. server/prompts §Embedded Resources] MUST.
-
-A tool that has an output schema gives structured content that fits it, or its call is an error
-[2025-06-18.. server/tools §Output Schema] MUST. A text block has the same value as JSON, for
-clients that do not know structured content [2025-06-18.. server/tools §Structured Content] SHOULD.
-Reading: the text block of a number or a list, whose structured content is ``{"result": value}``, has the JSON of the
-value and not of the wrapping, which this package adds.
-
-A handler may also return a whole `CallToolResult`. Its blocks, `_meta` and structured content have to obey
-the same rules; if it says that the tool failed, it needs no structured content. A text block is
-added only to a result with structured content and no block at all: an author who wrote blocks chose them.
-
-Every result of 2026-07-28 has two members more, its type and the server that it comes from
-[2026-07-28 basic/index §Result Responses] MUST, [2026-07-28 basic/index §ResultType] MUST, [2026-07-28 basic/index
-§`_meta`] SHOULD. `Server.route` wraps each route of that revision in a `Stamp`.
+`content_of`, `contents_of` and `result_of` turn return values into content blocks, resource contents and results of
+tools; `failed_tool`, `failed` and `revised` turn exceptions into a record for the author's log and a text for the
+client. The text of an unexpected exception is replaced by a fixed one for clients that may be on other machines.
 """
 
 import os
@@ -36,9 +10,14 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Dict, List, Union
 
 from ..codec import NULL, Model, encode
-from ..errors import ToolError
-from ..jsonrpc import Encoded
-from ..jsontext import dumps, is_deep
+from ..diagnostics import one_line
+from ..diagnostics.packagelog import shown_error, text_of
+from ..errors import (
+    CODES, INTERNAL_ERROR, RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, CapabilityMissing,
+    LocalProtocolError, RpcError, TooManyQuestions, ToolError,
+)
+from ..jsonrpc import Encoded, shown
+from ..jsontext import JsonError, dumps, is_deep
 from ..limits import DEFAULT
 from ..messages import content as _blocks
 from ..messages.base import Implementation
@@ -46,13 +25,16 @@ from ..messages.content import (
     AudioContent, BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents,
 )
 from ..messages.tools import CallToolResult
+from ..methods import CALL_TOOL, COMPLETE, GET_PROMPT, READ_RESOURCE, ROOTS_CHANGED, SET_LOG_LEVEL
 from ..options import spelt
-from ..peer.context import Context, Route
+from ..peer.context import HANDLED, Context, Route, named, report
 from ..protocol.envelope import SERVER_INFO
 from ..revisions import Revision
 from .hints.values import BYTES, NO_TYPE, base64_text, to_json
 
 if TYPE_CHECKING:
+    from ..peer.context import Context as RequestContext
+    from .context import Context as ToolContext
     from .server import Server
     from .tools import RegisteredTool
 
@@ -249,3 +231,111 @@ class Stamp:
             return None if result is None else self(result)
 
         return Route(stamped, None if fault is None else stamped_fault, route.inline)
+
+
+HANDLERS = {CALL_TOOL: "tools", READ_RESOURCE: "resources", GET_PROMPT: "prompts"}
+"""Method -> the feature whose functions answer the request."""
+HOOKS = {SET_LOG_LEVEL: "on_log_level", ROOTS_CHANGED: "on_roots_changed"}
+"""Method -> the option of `Server` that is called for the message."""
+
+
+def handler_of(server: "Server", method: str, params: Dict[str, Any], revision: Revision) -> str:
+    """Return the name of the author's function that answers this message; see `Role.handler_of`.
+
+    A name that a client sent is shown only if it is registered.
+    """
+    name = "handler of %s" % shown(method)
+    try:
+        found = HOOKS.get(method) or _registered(server, method, params)
+        row = None if found or server.extensions is None else server.extensions.lookup(method, revision)
+        return found or (name if row is None else "%s of extension %s" % (name, row.extension))
+    except Exception:  # the params may be malformed, and the exception of the handler has to be logged all the same
+        return name
+
+
+def _registered(server: "Server", method: str, params: Dict[str, Any]) -> str:
+    if method == COMPLETE:
+        return _completion(server, params)
+    feature = HANDLERS.get(method, "")
+    if not feature or not server.has_feature(feature):
+        return ""
+    if feature == "resources":
+        return _resource(server, params["uri"])
+    listing = getattr(server, feature).listing
+    return "%s %r" % (listing.kind, params["name"]) if listing.get(params["name"]) is not None else ""
+
+
+def _resource(server: "Server", uri: str) -> str:
+    """Return the URI or the template with which the resource was registered, as text; "" if there is none."""
+    resources: Any = server.resources
+    if resources.listing.find(uri, HANDLED.get()) is not None:
+        return "resource %r" % uri
+    found = resources.find(uri, server.limits.max_uri_length, HANDLED.get())
+    if found is None:
+        return ""
+    described = found[0].describe()
+    return "resource template %r" % described.uri_template
+
+
+def _completion(server: "Server", params: Dict[str, Any]) -> str:
+    ref, argument = params["ref"], params["argument"]["name"]
+    of = ""
+    if ref["type"] == "ref/prompt":
+        if server.has_feature("prompts") and server.prompts.listing.get(ref["name"]) is not None:
+            of = "prompt %r" % ref["name"]
+    elif server.has_feature("resources"):  # `server.resources` would make the feature
+        known = server.resources.templates.get(ref["uri"]) is not None
+        of = "resource template %r" % ref["uri"] if known else _resource(server, ref["uri"])
+    return "completion of %s for %s" % (shown(argument), of) if of else ""
+
+
+def failed_tool(context: "RequestContext", who: str, error: Exception) -> str:
+    """Log an exception of a tool for its author, and return the text for the model."""
+    words = text_of(error)
+    if isinstance(error, ToolError) and not isinstance(error, BadResult):
+        return words or type(error).__name__
+    report(context, who, error)
+    if isinstance(error, (BadResult, JsonError)):  # the text names a place in the result and holds no secret
+        return words or type(error).__name__
+    if not isinstance(error, CapabilityMissing) and _server_of(context).hides(context.connection):
+        return _fixed(context, who)
+    return "%s: %s" % (type(error).__name__, words) if words else type(error).__name__
+
+
+def failed(context: "RequestContext", who: str, error: BaseException) -> RpcError:
+    """Log an exception of any other handler for its author, and return the error for the client."""
+    if isinstance(error, TooManyQuestions):
+        return RpcError(INTERNAL_ERROR, "Busy: %s" % error)
+    if isinstance(error, ToolError):
+        return RpcError(INTERNAL_ERROR, one_line(text_of(error) or type(error).__name__))
+    report(context, who, error)
+    if not isinstance(error, CapabilityMissing) and _server_of(context).hides(context.connection):
+        return RpcError(INTERNAL_ERROR, _fixed(context, who))
+    return RpcError(INTERNAL_ERROR, "Internal error in %s: %s" % (who, shown_error(error)))
+
+
+def _fixed(context: "RequestContext", who: str) -> str:
+    return "Internal error in %s (%s); the server's log has the details" % (who, named(context.request.id))
+
+
+def _server_of(context: "RequestContext") -> "Server":
+    return context.connection.role  # type: ignore[return-value]
+
+
+def revised(context: "ToolContext", error: RpcError, in_tool: bool) -> Exception:
+    """Return the error to send to the client of this request: the same one, or its replacement in this revision.
+
+    ``in_tool``: True for a call of a tool, whose failure becomes a result.
+    """
+    rules = context.session.rules
+    if error.code == URL_ELICITATION_REQUIRED:
+        from .elicitation import required
+
+        return required(context, error, in_tool)
+    if error.code == RESOURCE_NOT_FOUND:
+        return RpcError(rules.resource_not_found_code, error.message, error.data)
+    row = CODES.get(error.code)
+    if rules.stateless and error.code in RESERVED and not (row is not None and rules.has(row.since, row.until)):
+        text = "the code %d is reserved for the protocol: use one outside of -32768 to -32000" % error.code
+        return LocalProtocolError(text, "2026-07-28 basic/index §Error Codes")
+    return error

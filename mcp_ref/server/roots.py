@@ -22,8 +22,8 @@ from ..errors import LocalProtocolError, PeerProtocolError
 from ..messages.roots import ListRootsRequestParams, Root
 from ..methods import LIST_ROOTS
 from ..peer.dispatcher import Connection
-from ..protocol import roots as rules
-from ..protocol.capabilities import has
+from ..protocol import uris as rules
+from ..protocol.lifecycle import has
 
 if TYPE_CHECKING:
     from .context import Context

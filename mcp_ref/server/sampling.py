@@ -27,10 +27,10 @@ from ..messages.sampling import (
     ToolResultContent, ToolUseContent,
 )
 from ..methods import CREATE_MESSAGE
+from ..options import with_defaults
 from ..peer.context import Route
 from ..protocol import sampling as rules
-from ..options import with_defaults
-from ..protocol.items import odd_priorities
+from ..protocol.results import odd_priorities
 from .families import SAMPLE, TOOL_SAMPLE, takes_sample_options, takes_tool_sample_options
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _use(
     if ctx.session.rules.peer_requests:
         result = _call(ctx, box, route, use, offered)
     else:
-        from .replay import rounds_of
+        from .mrtr import rounds_of
 
         rounds = rounds_of(ctx)
         result = rounds.once(rounds.name("tool use"), lambda: _call(ctx, box, route, use, offered))

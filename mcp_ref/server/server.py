@@ -17,10 +17,10 @@ from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..methods import LIST_CHANGED, ROOTS_CHANGED, is_vendor, lookup
 from ..options import refuse, spelt, with_defaults
-from ..peer.context import Route, RequestTally
+from ..peer.context import RequestTally, Route
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor
-from ..protocol import lifecycle, negotiation
+from ..protocol import lifecycle
 from ..revisions import Revision
 from ..transports.base import Transport
 from .announcements import Announcements, tell_all
@@ -34,32 +34,30 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from ..ext.tasks.server.engine import Tasks
+    from ..http11.message import HttpRequest
     from ..messages.base import Icon
     from ..peer.extension import Extension
+    from ..stores import Store
     from ..streamable.server.authenticate import Guard
-    from ..streamable.server.call import Answer
-    from ..streamable.server.call import Caller as HttpCaller
-    from ..http11.message import HttpRequest
     from ..streamable.server.own_routes import OwnRoute
-    from ..streamable.server.wsgi import Application
-    from ..stores.store import Store
+    from ..streamable.server.wsgi import Answer, Application, Caller as HttpCaller
     from ..transports.held import Held
     from ..transports.lines.listener import SocketListener
     from ..wiretrace import Trace
     from .families import EndpointOptions, HttpOptions
     from .loghandler import WireHandler
+    from .mrtr import States
     from .registry.around import Hook
     from .registry.caching import Cache
-    from .replay import States
     from .results import Stamp
-    from .serving.http_listener import HttpListener
     from .serving import lifespan as lifespans
-    from .tasks.engine import Tasks
+    from .serving.http_listener import HttpListener
 
 _making = threading.Lock()
 Hooking = TypeVar("Hooking", bound="Hook")
 REVISED = frozenset((RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *RESERVED))
-"""Error codes that mean something in some revisions only, or in none; see `mcp_ref.server.failures`."""
+"""Error codes that mean something in some revisions only, or in none; see `mcp_ref.server.results`."""
 
 
 class Server(Registration):
@@ -73,7 +71,7 @@ class Server(Registration):
     ``mask_errors``: True to send clients a fixed text for an exception of a handler, in place of its type and text;
     False to send type and text. Default: masked for clients that may be on another machine (HTTP, WSGI, `handle`, TCP),
     not on stdio, in memory and on Unix sockets. The text of a `ToolError` is always sent, and the log has every
-    exception; see `mcp_ref.server.failures`.
+    exception; see `mcp_ref.server.results`.
     ``executor``: the `MainThreadQueue` or `Inline` that runs handlers; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
     ``order``: the order of lists, by "registration" or by "name" (or URI).
@@ -94,7 +92,7 @@ class Server(Registration):
     over stdio nobody presents tokens [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
     [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
     ``trace``: a `mcp_ref.wiretrace.Trace` of every connection, or the path of a file to record them in.
-    ``tasks``: the `Tasks` by which tools with the option ``task`` run; see `mcp_ref.server.tasks`.
+    ``tasks``: the `Tasks` by which tools with the option ``task`` run; see `mcp_ref.ext.tasks.server`.
     ``lifespan``: a function that takes the server and returns a context manager, which is open while the server serves;
     handlers find what it yields in `Context.lifespan`. See `mcp_ref.server.serving.lifespan`.
     ``on_roots_changed(connection)`` is called when a client announces that its roots have changed, and
@@ -147,7 +145,7 @@ class Server(Registration):
         check_introduction(website_url, icons, experimental)
         self.identity = (name, version, title, description, website_url, icons)
         self.instructions, self.experimental, self.caches = instructions, experimental, {}
-        self.revisions = negotiation.supported(revisions)
+        self.revisions = lifecycle.supported(revisions)
         self.limits, self.executor = limits, executor
         self.strict, self.mask_errors = strict, mask_errors
         self._paging, self.keepalive = paging_of(page_size, order), keepalive
@@ -264,7 +262,7 @@ class Server(Registration):
 
     def elicitation_complete(self, elicitation_id: str) -> None:
         """Notify the client that was asked to visit a URL that the user is done there; see `Context.elicit_url`."""
-        from .elicitation_url import complete
+        from .elicitation import complete
 
         complete(self, elicitation_id)
 
@@ -404,7 +402,7 @@ class Server(Registration):
         For other options make ``Caller(endpoint_of(server, ...))``. ``handler.close(grace)`` ends its sessions.
         """
         if "handler" not in self._features:
-            from ..streamable.server.call import Caller
+            from ..streamable.server.wsgi import Caller
             from .serving.http_listener import endpoint_of
 
             self._features.setdefault("handler", Caller(endpoint_of(self, streams=False)))
@@ -558,7 +556,7 @@ class Server(Registration):
     def states(self) -> "States":
         """The keys and options by which states are signed, made when first needed and shared by all connections."""
         if self._states is None:
-            from .replay import States
+            from .mrtr import States
 
             with _making:
                 self._states = self._states or States(*self._state_options)
@@ -583,31 +581,31 @@ class Server(Registration):
         known = self._declared
         found = known.get(key)
         if found is None:
-            from .initialize import capabilities
+            from .handshake import capabilities
 
             found = known[key] = self.with_extensions(encode(capabilities(self, revision), revision), revision)
             self._declared_stateless = True
         return found
 
     def answer_error(self, context: Any, error: RpcError, in_tool: bool) -> Exception:
-        """Return the error that this client may be sent for an `RpcError`; see `mcp_ref.server.failures`."""
+        """Return the error that this client may be sent for an `RpcError`; see `mcp_ref.server.results`."""
         if error.code not in REVISED:
             return error
-        from .failures import revised
+        from .results import revised
 
         return revised(context, error, in_tool)
 
     def answer_errors(self, context: Any, error: BaseException) -> RpcError:
         """Return the error for an exception of a handler; see `Role.answer_errors` and
-        `mcp_ref.server.failures`."""
-        from .failures import failed
+        `mcp_ref.server.results`."""
+        from .results import failed
 
         request = context.request
         return failed(context, self.handler_of(request.method, request.params or {}, context.session.rules), error)
 
     def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
         """Return the name of the author's function that answers this message, for the log; see `Role.handler_of`."""
-        from .failures import handler_of
+        from .results import handler_of
 
         return handler_of(self, method, params, revision)
 
@@ -621,13 +619,13 @@ class Server(Registration):
 
     def export_state(self, connection: Connection, uris: Iterable[str]) -> Dict[str, Any]:
         """Return the state of a session as JSON values; see `Role.export_state`."""
-        from .initialize import export_state
+        from .handshake import export_state
 
         return export_state(self, connection, uris)
 
     def import_state(self, connection: Connection, kept: Dict[str, Any], whole: bool) -> None:
         """Take over the state of a session; see `Role.import_state`."""
-        from .initialize import import_state
+        from .handshake import import_state
 
         import_state(self, connection, kept, whole)
 
@@ -661,7 +659,7 @@ class Server(Registration):
         if "subscriptions" in self._features:
             self.subscriptions.forget(connection)
         if "introduction" in connection.state:
-            from .initialize import forget
+            from .handshake import forget
 
             forget(connection)
         with _making:
@@ -693,7 +691,7 @@ def _listen(server: Server, revision: Revision) -> Route:
 
 
 def _initialize(server: Server, revision: Revision) -> Route:
-    from .initialize import initialize_route
+    from .handshake import initialize_route
 
     return initialize_route(server)
 
@@ -705,7 +703,7 @@ def _set_level(server: Server, revision: Revision) -> Route:
 
 
 def _discover(server: Server, revision: Revision) -> Route:
-    from .discover import discover_route
+    from .handshake import discover_route
 
     return discover_route(server, revision)
 

@@ -7,7 +7,7 @@ an unknown tool                              error -32602
 arguments that do not fit the input schema   an ``isError`` result since 2025-11-25, before that -32602
 calls above the rate                         ``isError``, naming the limit
 `ToolError`                                  ``isError``, its text verbatim, for the model
-any other exception of the tool              ``isError``; its text: `mcp_ref.server.failures`
+any other exception of the tool              ``isError``; its text: `mcp_ref.server.results`
 `RpcError`                                   that JSON-RPC error
 a result that JSON cannot hold               ``isError``, naming the place: ``$.mean is NaN``
 a structured result unlike its schema        ``isError``, naming the place
@@ -245,7 +245,7 @@ class Tools:
             if isinstance(result, str):
                 result = _text_result(result)
             if "ui" in (tool.described["meta"] or ()):
-                from .registry.apps import check_result
+                from ..ext.apps import check_result
 
                 check_result(context, tool, result, self._lenient)
             for block in result.content:
@@ -263,7 +263,7 @@ class Tools:
     def failed(self, context: Context, who: str, error: Exception) -> CallToolResult:
         """Return the result of a call that raised ``error``; ``who`` names the tool in the log and to the client
         [.. schema.json §CallToolResult] SHOULD."""
-        from .failures import failed_tool
+        from .results import failed_tool
 
         if isinstance(error, (BadResult, JsonError)):
             self.counters.add("bad tool results")

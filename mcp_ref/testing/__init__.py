@@ -24,7 +24,7 @@ port that the system chooses, with a function that names the client::
 There is no process and no socket, so a test takes milliseconds, and a debugger stops in the handlers. When the body of
 ``with`` raises, everything that was sent stands on standard error, which pytest shows with the failure;
 secrets are masked. A judge that cites the specification, for tests of a client or a server of another library, is
-`mcp_ref.checker.checked`.
+`mcp_ref.devtools.checker.checked`.
 """
 
 import io

@@ -9,13 +9,11 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 from ..deadline import Deadline
-from ..diagnostics.usercode import shown_error
+from ..diagnostics.packagelog import shown_error
 from ..errors import TransportError
 from ..jsonrpc import RequestId
 from ..wiretrace import CLIENT, CLOSE, GAP, OPEN, PROCESS, SERVER, STDERR, Trace
-from .base import Failed, Finding, Received, Transport, successor, was_read, why_ended
-from .exchanges import Outgoing, Unanswered
-from .forwarding import Forwarding
+from .base import Failed, Finding, Forwarding, Outgoing, Received, Transport, Unanswered, successor, was_read, why_ended
 
 _OURS = frozenset((
     "refused work", "dropped notification", "dropped progress", "dropped log message", "sampling above the rate",

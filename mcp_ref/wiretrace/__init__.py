@@ -89,8 +89,7 @@ from typing import (
 
 from .. import deadline
 from ..diagnostics.masking import MOST_LEARNT, Masker
-from ..diagnostics.packagelog import USERCODE, get_logger
-from ..diagnostics.usercode import log_raised, name_of
+from ..diagnostics.packagelog import USERCODE, get_logger, log_raised, name_of
 from ..jsontext import JsonError, dumps, loads
 from ..limits import DEFAULT
 from ..options import spelt

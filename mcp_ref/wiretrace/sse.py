@@ -1,8 +1,8 @@
 """The blocks of an SSE stream as a trace tells them: each with the fields that it had [WHATWG HTML §9.2.6].
 
-The transports read the same bytes by a parser of their own (`mcp_ref.protocol.streamable_http.sse`), which gives what
-a stream means: events with data, and a last id. A trace shows what was sent: which block had an id, a retry time, or
-no data. So the judge's reading is not that of the code it judges.
+The transports read the same bytes by a parser of their own (`mcp_ref.protocol.streamable_http.header_values`), which
+gives what a stream means: events with data, and a last id. A trace shows what was sent: which block had an id, a retry
+time, or no data. So the judge's reading is not that of the code it judges.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional

@@ -258,7 +258,7 @@ def test_verifiers_ask_what_their_author_names(net: Net) -> None:
 def test_no_document_leads_to_an_inner_address(place: str, net: Net) -> None:
     """Every place of discovery: what a public server says is a name, which leads inside."""
     net.names.update({"evil.example": ["10.9.9.9"], "as.example": ["8.8.8.8"]})
-    from mcp_ref.auth.challenge import parse
+    from mcp_ref.auth.discover import parse
 
     with secure() as web:
         net.webs.update({"93.184.216.34": web.port, "8.8.8.8": web.port})

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 
-from mcp_ref.auth.challenge import Challenge, find, format_challenge, parse, scope_list, scopes_wanted
+from mcp_ref.auth.discover import Challenge, find, format_challenge, parse, scope_list, scopes_wanted
 
 Read = List[Tuple[str, Dict[str, str], Optional[str]]]
 PRM = "https://example.com/.well-known/oauth-protected-resource"

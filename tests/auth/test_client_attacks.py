@@ -9,20 +9,18 @@ from typing import Any, Dict, List, Optional, Tuple
 import pytest
 
 from mcp_ref import connect
-from mcp_ref.auth.client.code_flow import CodeFlow
 from mcp_ref.auth.client.grant import Grant
-from mcp_ref.auth.client.single_flight import GrantContext
-from mcp_ref.auth.client.single_flight import NAME
+from mcp_ref.auth.client.single_flight import NAME, GrantContext
 from mcp_ref.auth.client.store import MAX_FILE, FileStore
-from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, assertion_fields
+from mcp_ref.auth.client.token_endpoint import ClientInfo, CodeFlow, Token, assertion_fields
 from mcp_ref.auth.discover import AuthorizationServer, Discovered
-from mcp_ref.auth.dpop import Prover
-from mcp_ref.auth.urls import checked
+from mcp_ref.auth.fetch import checked
 from mcp_ref.errors import AnswerLost, AuthError, DiscoveryFailed, McpError, TokenRefused, Unauthorized
+from mcp_ref.ext.auth.dpop import Prover
 from mcp_ref.http11.client.connect import Abandoned, HttpProxy
 from mcp_ref.http11.message import Headers
 from mcp_ref.limits import Limits
-from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, CancelScope, AuthRefusal
+from mcp_ref.streamable.client.auth_provider import AuthRefusal, Authorizer, Authorizing, CancelScope
 from tests.auth.test_oauth_session import REVISION, Key, Requests
 from tests.support.auth_server import OUT, REFRESH, browser
 from tests.support.authorized import BOUNDED, PATIENCE, Authorized

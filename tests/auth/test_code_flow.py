@@ -6,8 +6,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from mcp_ref.auth.client.code_flow import CodeFlow, challenge_of, check_pkce, parameters
-from mcp_ref.auth.client.token_endpoint import ClientInfo, TokenEndpoint
+from mcp_ref.auth.client.token_endpoint import ClientInfo, CodeFlow, TokenEndpoint, challenge_of, check_pkce, parameters
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, TokenRefused
 from mcp_ref.revisions import NAMES
 from tests.support.scripted_grant import ISSUER, SERVER, ListFetcher, answer, found, server

@@ -3,8 +3,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 
-from mcp_ref.auth.challenge import parse
-from mcp_ref.auth.discover import Discovered, discover, metadata_of
+from mcp_ref.auth.discover import Discovered, discover, metadata_of, parse
 from mcp_ref.auth.fetch import Fetcher, Fields, HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch
 from mcp_ref.jsontext import dumps

@@ -1,11 +1,11 @@
-"""Proofs that a client holds the key of its token (`mcp_ref.auth.dpop`)."""
+"""Proofs that a client holds the key of its token (`mcp_ref.ext.auth.dpop`)."""
 import hashlib
 import threading
 
 import pytest
 
-from mcp_ref.auth.dpop import MAX_ORIGINS, Prover
 from mcp_ref.auth.jose import HmacSigner, Signer, b64url, split_jwt, thumbprint
+from mcp_ref.ext.auth.dpop import MAX_ORIGINS, Prover
 from tests.conformance.es256 import Es256Signer
 from tests.support.patience import WAIT
 

@@ -11,8 +11,7 @@ import pytest
 from mcp_ref.auth import jws
 from mcp_ref.auth.jose import b64url, split_jwt, unb64url
 from mcp_ref.auth.jws import Key, key_of, secret_key, verifies
-from tests.auth.test_jose import KEY as HMAC_KEY
-from tests.auth.test_jose import TOKEN as HMAC_TOKEN
+from tests.auth.test_jose import KEY as HMAC_KEY, TOKEN as HMAC_TOKEN
 from tests.conformance.es256 import Es256Signer
 from tests.support import rs256
 

@@ -1,14 +1,14 @@
-"""Grants without a person (`mcp_ref.auth.client.machine`): alone, and through a client of ours."""
+"""Grants without a person (`mcp_ref.ext.auth.machine`): alone, and through a client of ours."""
 import logging
 import threading
 
 import pytest
 
 from mcp_ref.auth import ClientCredentials, EnterpriseManaged, FileStore, MemoryStore, WorkloadIdentity
-from mcp_ref.auth.client.machine import ID_JAG, ID_TOKEN, JWT_BEARER, TOKEN_EXCHANGE, UNSAFE_ANY_ISSUER, meant_for
 from mcp_ref.auth.client.token_endpoint import ASSERTION_TYPE
 from mcp_ref.auth.jose import HmacSigner, Signer, make_jwt, split_jwt
 from mcp_ref.errors import DiscoveryFailed, InsufficientScope, RegistrationRefused, TokenRefused, Unauthorized
+from mcp_ref.ext.auth.machine import ID_JAG, ID_TOKEN, JWT_BEARER, TOKEN_EXCHANGE, UNSAFE_ANY_ISSUER, meant_for
 from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import CREDENTIALS, EXCHANGE, REFRESH
 from tests.support.authorized import Authorized, used

@@ -12,8 +12,7 @@ from mcp_ref.auth.client import registration
 from mcp_ref.auth.client.oauth import RedirectListener
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused, Unauthorized
 from mcp_ref.limits import Limits
-from tests.support.auth_server import OUT, Browser, browser, fetched
-from tests.support.auth_server import Refusal as Refused
+from tests.support.auth_server import OUT, Browser, Refusal as Refused, browser, fetched
 from tests.support.authorized import Authorized, altered, used
 from tests.support.scripted_web import reply_html, reply_json
 

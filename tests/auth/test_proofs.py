@@ -4,10 +4,10 @@ import threading
 import pytest
 
 from mcp_ref.auth import ResourceServer
-from mcp_ref.auth.challenge import parse
-from mcp_ref.auth.dpop import SECONDS, Proof, ProofChecker, Prover
+from mcp_ref.auth.discover import parse
 from mcp_ref.auth.jose import HmacSigner, make_jwt, split_jwt, thumbprint
 from mcp_ref.errors import AuthError
+from mcp_ref.ext.auth.dpop import SECONDS, Proof, ProofChecker, Prover
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
 from tests.conformance.es256 import Es256Signer

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from mcp_ref.auth.dpop import Prover
 from mcp_ref.auth.jose import split_jwt
 from mcp_ref.auth.jws import key_of, verifies
+from mcp_ref.ext.auth.dpop import Prover
 from tests.auth.test_es256 import PEM
 from tests.meta.facts import ROOT
 from tests.meta.test_docstring_examples import blocks_of

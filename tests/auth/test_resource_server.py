@@ -16,11 +16,11 @@ from mcp_ref.auth.jose import make_jwt
 from mcp_ref.auth.server.access import ScopePolicy, checked_scopes
 from mcp_ref.auth.server.resource_server import KEPT, RETRIED
 from mcp_ref.errors import AuthError, DiscoveryFailed, McpError, Unauthorized
+from mcp_ref.ext.stores.sqlite import SqliteStore
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
 from mcp_ref.server.serving.http_listener import HttpListener
-from mcp_ref.streamable.server.authenticate import CallableGuard, AccessDenied, Guard, OneToken, guard_of
-from mcp_ref.stores.sqlite import SqliteStore
+from mcp_ref.streamable.server.authenticate import AccessDenied, CallableGuard, Guard, OneToken, guard_of
 from tests.support.auth_server import AuthorizationServer
 from tests.support.http_exchange import BOTH, exchange, opening, request
 from tests.support.http_modern import STATELESS, enveloped, mirror

@@ -7,9 +7,9 @@ from urllib.parse import quote_plus
 import pytest
 
 from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint, method_for, union
-from mcp_ref.auth.dpop import Prover
 from mcp_ref.auth.jose import HmacSigner, Signer, split_jwt
 from mcp_ref.errors import TokenRefused
+from mcp_ref.ext.auth.dpop import Prover
 from tests.support.scripted_grant import ISSUER, NOW, ListFetcher, answer, server
 
 GIVEN = {"access_token": "at-1", "token_type": "Bearer"}

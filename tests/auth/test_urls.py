@@ -3,8 +3,9 @@ from typing import List
 
 import pytest
 
-from mcp_ref.auth.urls import (
-    canonical, checked, covers, origin, resource_metadata_urls, server_metadata_urls, shown, split)
+from mcp_ref.auth.fetch import (
+    canonical, checked, covers, origin, resource_metadata_urls, server_metadata_urls, shown, split,
+)
 from mcp_ref.errors import DiscoveryFailed
 
 LOOPBACK = ["http://localhost/", "http://LOCALHOST:1/x", "http://127.0.0.1:8000", "http://127.255.0.9/",

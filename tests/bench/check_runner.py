@@ -15,7 +15,7 @@ S #7 {"content": [{"type": "text", "text": "3"}]}
 
 def make(wire: str, revision: str, calls: int, path: str) -> int:
     """Write the trace, and return the number of its messages."""
-    from mcp_ref.checker.scenes import trace
+    from mcp_ref.devtools.checker.scenes import trace
     from mcp_ref.wiretrace import to_object
 
     begin = "on %s %s\n" % (wire, revision)

@@ -134,7 +134,7 @@ FIGURES = (
     # which a busy machine does not change). Reading a line takes 5 to 6 us, a third of it for one object of JSON;
     # keeping a message, its exchange and their state 6 to 14; the rest are rules and observers, each of less than
     # 1.3 us but for shapes by the schema (2 to 6). Over HTTP a call is five events beside its two messages. Rules that
-    # look at the same facts are asked again only when these change (`facts` in mcp_ref/checker/rules.py).
+    # look at the same facts are asked again only when these change (`facts` in mcp_ref/devtools/checker/rules.py).
     Figure("check", "check of a message, stateless, pipe", "us", traced("stdio", STATELESS, TALK, True), LINES,
            traced("stdio", STATELESS, TALK, False), 11, rounds=3),
     Figure("check-http", "check of a message over HTTP", "us", traced("http", HANDSHAKE, TALK, True), LINES,

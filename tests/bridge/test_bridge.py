@@ -12,9 +12,9 @@ import threading
 import pytest
 
 from mcp_ref import Context, Server, connect
-from mcp_ref.bridge import Bridge
 from mcp_ref.client import Client
 from mcp_ref.client.connecting import transport_to
+from mcp_ref.devtools.bridge import Bridge
 from mcp_ref.errors import ConnectionLost, LocalProtocolError, McpError, PeerError, PeerProtocolError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.completion import PromptReference

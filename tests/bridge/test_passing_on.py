@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from mcp_ref import Context, Server, connect
-from mcp_ref.bridge import Bridge, naming
-from mcp_ref.errors import Unauthorized, HttpStatus, PeerError
+from mcp_ref.devtools.bridge import Bridge, translation
+from mcp_ref.errors import HttpStatus, PeerError, Unauthorized
 from mcp_ref.limits import Limits
 from tests.support.patience import WAIT
 
@@ -193,4 +193,4 @@ def test_a_session_that_is_not_used_ends():
     ("completion/complete", {"ref": {"type": "ref/resource", "uri": "a+b://{c}"}}, "a"),
     ("completion/complete", {"ref": 7}, "")])
 def test_the_prefix_of_a_request(method, params, prefix):
-    assert naming.prefix_of(method, params) == prefix
+    assert translation.prefix_of(method, params) == prefix

@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from mcp_ref import Context, Server, connect
-from mcp_ref.bridge import Bridge
+from mcp_ref.devtools.bridge import Bridge
 from mcp_ref.errors import McpError, PeerError, RequestCancelled, RpcError
 from mcp_ref.server import Tasks
 from tests.support.patience import WAIT
@@ -208,7 +208,7 @@ def test_a_client_without_the_extension_gets_no_task():
 
 
 def test_a_server_that_asks_by_tasks_of_the_client_is_answered_at_once():
-    """`mcp_ref.client.tasks.receiver` has such tasks; a client of the other revision has none."""
+    """`mcp_ref.ext.tasks.client.receiver` has such tasks; a client of the other revision has none."""
     with Bridge(Jobs(OLD).server) as bridge, connect(
             bridge, revisions=[OLD], elicitation=answer, tasks=True) as client:
         assert "tasks" in client.connection.session.capabilities

@@ -1,7 +1,7 @@
 """What the tests of the checker share: a scene in, what was found out."""
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.scenes import trace
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.scenes import trace
 
 
 def judged(scene):

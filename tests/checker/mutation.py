@@ -21,9 +21,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from mcp_ref.checker import Checker  # noqa: E402
-from mcp_ref.checker.rules import RULES, load  # noqa: E402
-from mcp_ref.checker.scenes import trace  # noqa: E402
+from mcp_ref.devtools.checker import Checker  # noqa: E402
+from mcp_ref.devtools.checker.rules import RULES, load  # noqa: E402
+from mcp_ref.devtools.checker.scenes import trace  # noqa: E402
 from mcp_ref.revisions import NAMES, revision  # noqa: E402
 from mcp_ref.wiretrace import CLIENT, END, MESSAGE, REQUEST, RESPONSE, SERVER, SSE_EVENT, Event, to_object  # noqa: E402
 

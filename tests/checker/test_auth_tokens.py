@@ -1,6 +1,6 @@
 """Tokens beyond the scenes of their rules: a server that names other authorization servers while requests are out."""
-from mcp_ref.checker.pages.auth.auth_discovery import found
-from mcp_ref.checker.pages.auth.auth_registration import TRADES, exchanges
+from mcp_ref.devtools.checker.pages.auth.auth_discovery import found
+from mcp_ref.devtools.checker.pages.auth.auth_registration import TRADES, exchanges
 
 from .helpers import roots
 

@@ -1,9 +1,9 @@
 """What one scene of a rule cannot show: legal traffic that looks odd, what cannot be told, and other revisions."""
 import pytest
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.rules import load
-from mcp_ref.checker.scenes import trace
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.rules import load
+from mcp_ref.devtools.checker.scenes import trace
 
 load()
 

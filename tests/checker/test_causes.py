@@ -1,9 +1,9 @@
 """Of what follows from each other something stays the root, so that no fault gets lost."""
 import pytest
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.findings import _without_rings
-from mcp_ref.checker.scenes import trace
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.findings import _without_rings
+from mcp_ref.devtools.checker.scenes import trace
 from tests.checker.helpers import roots
 
 SCENE = """

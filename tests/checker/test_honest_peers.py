@@ -1,9 +1,9 @@
 """What peers were seen to do, or could do, and the checker once misjudged: `make foreign` records such peers."""
 import pytest
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.rules import RULES, load
-from mcp_ref.checker.scenes import traces
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.rules import RULES, load
+from mcp_ref.devtools.checker.scenes import traces
 from mcp_ref.wiretrace import OPEN
 
 SLOW = '#1 tools/call {"name": "slow", "_meta": {"progressToken": "p"}}'

@@ -3,9 +3,9 @@ import re
 
 import pytest
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.httpfacts import challenges
-from mcp_ref.checker.scenes import trace
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.httpfacts import challenges
+from mcp_ref.devtools.checker.scenes import trace
 from tests.meta.facts import ROOT
 
 TEXT = (ROOT / "tests" / "data" / "honest_scenes.txt").read_text(encoding="utf-8")

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from mcp_ref import Server, connect
-from mcp_ref.checker import RulesBroken, checked
-from mcp_ref.checker.rules import load
-from mcp_ref.checker.scenes import trace as scene
+from mcp_ref.devtools.checker import RulesBroken, checked
+from mcp_ref.devtools.checker.rules import load
+from mcp_ref.devtools.checker.scenes import trace as scene
 from mcp_ref.wiretrace import MESSAGE, Event, Trace
 
 ECHO = str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "echo_server.py")

@@ -1,10 +1,10 @@
 """The checker frees what it has forgotten at once: nothing of an HTTP exchange waits for the collector of garbage."""
 import gc
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.bounds import Bounds
-from mcp_ref.checker.observed import Exchange, Message
-from mcp_ref.checker.scenes import trace
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.bounds import Bounds
+from mcp_ref.devtools.checker.observed import Exchange, Message
+from mcp_ref.devtools.checker.scenes import trace
 
 CALLS = "\n".join('C #%d tools/call {"name": "add"}\nS #%d {"content": []}' % (id, id) for id in range(1, 60))
 

@@ -1,8 +1,8 @@
 """The checker names the right rule, and one root, for sessions that `tests/checker/mutation.py` has broken."""
 import pytest
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.rules import RULES, load
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.rules import RULES, load
 from tests.checker import mutation
 
 load()

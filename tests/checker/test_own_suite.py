@@ -1,7 +1,7 @@
 """What our own suite has found wrong with rules and the checker: conversations, and the rule that is silent now."""
 import pytest
 
-from mcp_ref.checker.pages.auth.auth_registration import TRADES, exchanges, server
+from mcp_ref.devtools.checker.pages.auth.auth_registration import TRADES, exchanges, server
 from tests.checker.helpers import roots
 
 BATCH = """

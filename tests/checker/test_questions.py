@@ -1,7 +1,7 @@
 """Multi round-trip requests, subscriptions, elicitation and sampling: what a single scene of a rule does not show."""
 import pytest
 
-from mcp_ref.checker.pages.extensions.task_creation import scene
+from mcp_ref.devtools.checker.pages.extensions.task_requests import scene
 from tests.checker.helpers import judged, roots, unsure
 
 FORM = '{"message": "m", "requestedSchema": {"type": "object", "properties": {"n": {"type": "string"}}}}'

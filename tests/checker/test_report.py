@@ -4,13 +4,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mcp_ref.checker import Bounds, Checker
-from mcp_ref.checker.findings import lasting
-from mcp_ref.checker.formats import FORMATS
-from mcp_ref.checker.report import WIDTH, AcceptError, Report, read_accepted
-from mcp_ref.checker.rules import RULES, load
-from mcp_ref.checker.scenes import trace
 from mcp_ref.cli.judge.check import _recorded as recorded
+from mcp_ref.devtools.checker import Bounds, Checker
+from mcp_ref.devtools.checker.findings import lasting
+from mcp_ref.devtools.checker.report import FORMATS, WIDTH, AcceptError, Report, read_accepted
+from mcp_ref.devtools.checker.rules import RULES, load
+from mcp_ref.devtools.checker.scenes import trace
 
 load()
 TWICE = """

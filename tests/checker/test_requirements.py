@@ -6,8 +6,8 @@ import csv
 
 import pytest
 
-from mcp_ref.checker.rules import RULES, UNDECIDED, load
-from mcp_ref.requirements import requirements
+from mcp_ref.deprecations import requirements
+from mcp_ref.devtools.checker.rules import RULES, UNDECIDED, load
 from tests.support.outside import SPEC
 
 load()

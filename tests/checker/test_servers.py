@@ -1,7 +1,7 @@
 """Tools, resources, prompts, completion, pagination and caching: what a single scene of a rule does not show."""
 import pytest
 
-from mcp_ref.checker.listed import lists
+from mcp_ref.devtools.checker.listed import lists
 from tests.checker.helpers import judged, roots, unsure
 
 TOOL = '{"name": "t", "inputSchema": {"type": "object"}}'

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mcp_ref.checker.pages.extensions.skill_methods import (
+from mcp_ref.devtools.checker.pages.extensions.skill_methods import (
     DISCOVERED, FORM, LISTED, SERVES, SKILL, START, TEXT, content, entry, file,
 )
 from tests.checker.helpers import judged, roots, unsure

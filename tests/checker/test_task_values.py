@@ -1,8 +1,8 @@
 """The values of tasks, in both forms that tasks have had: what is at fault, and what is legal though it looks odd."""
 import pytest
 
-from mcp_ref.checker.pages.extensions.task_creation import ID, WORDS, scene
-from mcp_ref.checker.pages.tasks.known import RELATED, created, report
+from mcp_ref.devtools.checker.pages.extensions.task_requests import ID, WORDS, scene
+from mcp_ref.devtools.checker.pages.tasks.known import RELATED, created, report
 from tests.checker.helpers import judged, roots, unsure
 
 START = "%(on)s\n%(created)s\n"

@@ -1,10 +1,12 @@
 """Tasks of 2025-11-25, and the extension apps: what a single scene of a rule does not show."""
 import pytest
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.pages.tasks.known import ANSWER, ASKING, DONE, ID, OTHER_ID, RELATED, created, listed, report
-from mcp_ref.checker.rules import RULES, load
-from mcp_ref.checker.scenes import traces
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.pages.tasks.known import (
+    ANSWER, ASKING, DONE, ID, OTHER_ID, RELATED, created, listed, report,
+)
+from mcp_ref.devtools.checker.rules import RULES, load
+from mcp_ref.devtools.checker.scenes import traces
 from tests.checker.helpers import judged, roots, unsure
 
 load()

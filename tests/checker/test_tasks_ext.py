@@ -3,7 +3,7 @@ cannot be told.
 """
 import pytest
 
-from mcp_ref.checker.pages.extensions.task_creation import ID, WORDS, scene
+from mcp_ref.devtools.checker.pages.extensions.task_requests import ID, WORDS, scene
 from tests.checker.helpers import judged, roots, unsure
 
 GET = "C #%d tasks/get {%%(id)s}\nS #%d {%s, %%(task)s%s}\n"

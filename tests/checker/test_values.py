@@ -3,7 +3,7 @@ from datetime import datetime
 
 import pytest
 
-from mcp_ref.checker.values import at, has_mask, has_scheme, instant, is_base64, is_media_type, is_time, short
+from mcp_ref.devtools.checker.values import at, has_mask, has_scheme, instant, is_base64, is_media_type, is_time, short
 
 
 @pytest.mark.parametrize("text, right", [

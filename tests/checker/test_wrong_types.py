@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.rules import RULES, load
-from mcp_ref.checker.scenes import trace, traces
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.rules import RULES, load
+from mcp_ref.devtools.checker.scenes import trace, traces
 from mcp_ref.wiretrace import from_object, to_object
 
 load()

@@ -232,7 +232,7 @@ def test_a_link_that_is_required_is_told_where_nobody_can_follow_it(tmp_path, ca
     file = tmp_path / "wants.py"
     file.write_text("""
 from mcp_ref import Server
-from mcp_ref.server.elicitation_url import UrlElicitationRequired
+from mcp_ref.server.elicitation import UrlElicitationRequired
 
 server = Server("wants")
 

@@ -225,7 +225,7 @@ def test_each_part_has_words_by_which_its_use_is_seen(part, tmp_path):
 
 def test_a_bundle_has_data_where_its_slice_needs_them_and_says_what_it_lacks(small, tmp_path):
     text = (small / "one.py").read_text(encoding="utf-8")
-    assert "mcp_ref/jsonschema/draft-07.json" in text and "mcp_ref/requirements.tsv" not in text
+    assert "mcp_ref/jsonschema/draft-07.json" in text and "mcp_ref/deprecations.tsv" not in text
     assert "mcp_ref/LICENSE" in text
     out = fresh(small, """
 import one, mcp_ref
@@ -244,7 +244,7 @@ for act in (lambda: mcp_ref.connect, one.server.run_http, lambda: __import__("mc
     assert out[3].endswith("(stdio-server); bundle the program again with --with stdio-server,http")
     assert out[4] == "No module named 'mcp_ref.client'"
     more = made(tmp_path / "program" / "s.py", STDIO, tmp_path / "more.py", "--with", "client,requirements")
-    out = fresh(more.parent, "import more, mcp_ref\nfrom mcp_ref.requirements import requirements\n"
+    out = fresh(more.parent, "import more, mcp_ref\nfrom mcp_ref.deprecations import requirements\n"
                              "print(callable(mcp_ref.connect), len(requirements()) > 100)")
     assert out == "True True\n"
 
@@ -281,11 +281,11 @@ def test_the_whole_package_in_one_file_bundles_the_same_file_again(whole, tmp_pa
 def test_its_folders_can_be_listed(whole):
     """The checker finds its own pages so."""
     out = fresh(whole.parent, """
-import one, pkgutil, mcp_ref.checker.pages as pages
+import one, pkgutil, mcp_ref.devtools.checker.pages as pages
 print(sorted(pages.NAMES))
 print(sorted((each.name, each.ispkg) for each in pkgutil.iter_modules(pages.__path__, "x.")))
 """).splitlines()
-    from mcp_ref.checker import pages
+    from mcp_ref.devtools.checker import pages
     import pkgutil
     assert out == [str(sorted(pages.NAMES)), str(sorted(
         (each.name, each.ispkg) for each in pkgutil.iter_modules(pages.__path__, "x.")))]

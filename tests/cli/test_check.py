@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from mcp_ref.checker.rules import load
-from mcp_ref.checker.scenes import traces
 from mcp_ref.cli import main
+from mcp_ref.devtools.checker.rules import load
+from mcp_ref.devtools.checker.scenes import traces
 from mcp_ref.wiretrace import to_object
 from tests.support.patience import WAIT
 

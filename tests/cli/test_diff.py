@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mcp_ref import messages, methods
-from mcp_ref.cli.learn.diff import changes
+from mcp_ref.cli.learn.facts import changes
 from mcp_ref.codec import Model
 from mcp_ref.errors import CODES
 from mcp_ref.model import members

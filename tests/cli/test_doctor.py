@@ -11,7 +11,7 @@ import pytest
 
 import mcp_ref
 from mcp_ref import connect
-from mcp_ref.cli.doctor import addresses, causes, programs
+from mcp_ref.cli.doctor import addresses, evidence, programs
 from mcp_ref.cli.doctor.evidence import Patient
 from mcp_ref.errors import HttpStatus, PeerError, PeerProtocolError
 from tests.support.patience import WAIT, patience
@@ -382,7 +382,7 @@ def test_the_cause_is_named(row: Broken, place: Place, capsys: Any) -> None:
 
 
 def test_each_cause_of_the_tables_has_a_broken_server() -> None:
-    tables = {row.id for row in (*causes.FIRST, *causes.LAST, *programs.TABLE, *addresses.TABLE)}
+    tables = {row.id for row in (*evidence.FIRST, *evidence.LAST, *programs.TABLE, *addresses.TABLE)}
     assert tables - {row.cause for row in ROWS} == {"unreachable", "unknown"}
     assert {row.cause for row in ROWS} <= tables and len(ROWS) == len({row.name for row in ROWS})
 

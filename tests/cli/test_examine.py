@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from mcp_ref.cli import main
-from mcp_ref.examiner.clients import starts
-from mcp_ref.examiner.scenes import load
+from mcp_ref.devtools.examiner.clients import starts
+from mcp_ref.devtools.examiner.scenes import load
 from tests.cli.running import ROOT
 
 GOOD = " ".join(map(quote, (sys.executable, str(ROOT / "examples" / "echo_server.py"))))

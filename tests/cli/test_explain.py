@@ -8,15 +8,14 @@ import pytest
 
 from mcp_ref import jsonrpc, messages, methods
 from mcp_ref.cli.copying import parts
-from mcp_ref.cli.learn import added, facts, pages, words
+from mcp_ref.cli.learn import facts, pages, words as added, words
 from mcp_ref.cli.learn.entries import example
-from mcp_ref.cli.learn.explain import describe
-from mcp_ref.cli.learn.text import TEXTS as _TEXTS
+from mcp_ref.cli.learn.explain import TEXTS as _TEXTS, describe
 from mcp_ref.codec import Model
+from mcp_ref.deprecations import REPOSITORIES, SITE
 from mcp_ref.errors import CODES
 from mcp_ref.model import members
 from mcp_ref.protocol.lifecycle import PHASES, TABLE
-from mcp_ref.requirements import REPOSITORIES, SITE
 from mcp_ref.revisions import FEATURES, NAMES, REVISIONS, VALUES, revision
 
 from tests.support import official_schema

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from mcp_ref.cli.learn import added, facts, pages, words
+from mcp_ref.cli.learn import facts, pages, words
 from mcp_ref.cli.learn.explain import describe
 from mcp_ref.cli.output import UsageError
+from mcp_ref.deprecations import EXTENSIONS, requirements
 from mcp_ref.methods import EXTENSION_METHODS
 from mcp_ref.model import members
-from mcp_ref.requirements import EXTENSIONS, requirements
 from mcp_ref.revisions import NAMES
 
 from tests.support import official_schema
@@ -17,11 +17,11 @@ from tests.support.outside import SPEC
 
 from .running import here, one_line_of
 
-TYPES = [name for names in added.TYPES.values() for name in names]
+TYPES = [name for names in words.TYPES.values() for name in names]
 MEMBERS = sorted({m.wire for name in TYPES if facts.is_message(facts.type_named(name))
                   for m in members(facts.type_named(name))})
 IDS = [row.id for row in requirements().values() if row.page.startswith(EXTENSIONS)][::5]
-HEADINGS = sorted({"%s §%s" % (page, heading) for page in added.HEADINGS for heading in pages.headings_of(page)})
+HEADINGS = sorted({"%s §%s" % (page, heading) for page in words.HEADINGS for heading in pages.headings_of(page)})
 VIEW = [
     "ui/initialize", "ui/message", "ui/open-link", "ui/request-display-mode", "ui/resource-teardown",
     "ui/update-model-context", "ui/notifications/initialized", "ui/notifications/host-context-changed",
@@ -69,14 +69,14 @@ def test_a_method_has_a_paragraph_an_example_and_its_address(name, capsys):
     assert not official_schema.violations(found["example"]["message"], NAMES[-1])
 
 
-@pytest.mark.parametrize("word", sorted(added.EXAMPLES) + ["ui/initialize"])
+@pytest.mark.parametrize("word", sorted(words.EXAMPLES) + ["ui/initialize"])
 def test_the_example_of_a_topic_is_one_that_the_official_schema_takes(word):
     found = describe(word)["example"]
     if word == "ui/initialize":
         assert set(json.loads(found["text"])["params"]) == {"protocolVersion", "appInfo", "appCapabilities"}
     else:
         kind = found["message"]["result"]["resultType"]
-        method = added.EXAMPLES[word][0]
+        method = words.EXAMPLES[word][0]
         assert kind == "task" or not official_schema.violations(found["message"], NAMES[-1], method)
 
 
@@ -122,7 +122,7 @@ def test_every_heading_of_an_extension_is_a_place(where):
 
 @pytest.mark.needs("specification")
 def test_the_headings_are_those_of_the_pages():
-    for page in added.HEADINGS:
+    for page in words.HEADINGS:
         files = sorted((SPEC.parent / "spec-ext" / page.split("/")[1]).glob("*.md*"))
         text = re.sub(r"```.*?```", "", files[0].read_text(encoding="utf-8"), flags=re.DOTALL)
         for heading in re.findall(r"^##+ (.*)$", text, flags=re.MULTILINE):

@@ -5,12 +5,11 @@ import sys
 
 import pytest
 
-from mcp_ref.checker.rules import UNDECIDED, load
 from mcp_ref.cli import main
-from mcp_ref.cli.learn import judged, pages
-from mcp_ref.cli.learn.explain import describe
-from mcp_ref.cli.learn.text import TEXTS
-from mcp_ref.requirements import requirements
+from mcp_ref.cli.learn import pages
+from mcp_ref.cli.learn.explain import TEXTS, describe
+from mcp_ref.deprecations import requirements
+from mcp_ref.devtools.checker.rules import UNDECIDED, load
 from tests.support.patience import WAIT
 
 from .running import ROOT, here
@@ -66,7 +65,7 @@ def test_what_cannot_be_decided_says_why(capsys):
     out = here(capsys, "explain", "progress.track-tokens")[1]
     assert "check does not decide it:\n    a table inside the party;" in out
     permits = next(row.id for row in pages.requirements().values() if not row.binding and row.id not in load()
-                   and judged.rule_of(row.id)["rule"] is None)
+                   and pages.rule_of(row.id)["rule"] is None)
     assert "it only permits something" in here(capsys, "explain", permits)[1]
 
 
@@ -82,14 +81,15 @@ def test_a_revision_and_a_page_count_what_is_decided(name, capsys):
 
 def test_counts_are_those_of_the_tables():
     id = "progress.increases"
-    assert judged.coverage([requirements()[id]]) == {"decided": 1, "permits": 0, "open": 0, "undecided": []}
+    assert pages.coverage([requirements()[id]]) == {"decided": 1, "permits": 0, "open": 0, "undecided": []}
     row = requirements()["progress.track-tokens"]
-    assert [each["id"] for each in judged.coverage([row])["undecided"]] == ["progress.track-tokens"]
+    assert [each["id"] for each in pages.coverage([row])["undecided"]] == ["progress.track-tokens"]
 
 
 @pytest.mark.parametrize("word, loaded", [("tools/call", "False"), ("progress.increases", "True")])
 def test_the_checker_is_loaded_only_if_it_is_asked(word, loaded):
-    code = "import sys\nfrom mcp_ref.cli import main\nmain(['explain', %r])\nprint('mcp_ref.checker' in sys.modules)"
+    code = ("import sys\nfrom mcp_ref.cli import main\nmain(['explain', %r])\n"
+            "print('mcp_ref.devtools.checker' in sys.modules)")
     done = subprocess.run([sys.executable, "-c", code % word], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=WAIT)
     assert done.stdout.decode().splitlines()[-1] == loaded
 

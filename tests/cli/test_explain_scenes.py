@@ -5,8 +5,8 @@ import pytest
 
 from mcp_ref.cli import main
 from mcp_ref.cli.learn.explain import describe
-from mcp_ref.examiner.scenes import load
-from mcp_ref.requirements import requirements
+from mcp_ref.deprecations import requirements
+from mcp_ref.devtools.examiner.scenes import load
 from mcp_ref.revisions import revision
 
 

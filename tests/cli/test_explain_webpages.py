@@ -8,10 +8,10 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 
 import pytest
 
-from mcp_ref.checker import rules
 from mcp_ref.cli import main
 from mcp_ref.cli.learn import entries, explain, webpages
-from mcp_ref.requirements import requirements
+from mcp_ref.deprecations import requirements
+from mcp_ref.devtools.checker import rules
 from mcp_ref.revisions import NAMES, REVISIONS
 
 _VOID = ("meta", "link")

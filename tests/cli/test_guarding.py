@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_ref import connect
-from mcp_ref.cli.serve.guarding import listener_options
+from mcp_ref.cli.serve.loading import listener_options
 from mcp_ref.errors import McpError
 from tests.support.auth_server import AuthorizationServer
 from tests.support.patience import WAIT

@@ -16,7 +16,7 @@ import pytest
 from mcp_ref import Server, connect
 from mcp_ref.cli import main
 from mcp_ref.cli.output import UsageError
-from mcp_ref.cli.packing import archive, manifest, settings, trial
+from mcp_ref.cli.packing import archive, manifest, pack
 from mcp_ref.jsonschema import compile
 from tests.support.outside import SPEC
 
@@ -132,9 +132,9 @@ def test_the_same_files_make_the_same_bytes(echo: pathlib.Path, tmp_path: pathli
 def test_it_runs_with_nothing_else_to_import(echo: pathlib.Path) -> None:
     content, made = archive.read_bundle(str(echo)), manifest_in(echo)
     assert "server/lib/mcp_ref/server/tools.py" in content and "server/lib/mcp_ref/client/client.py" not in content
-    with trial.running(content, made, {"api_key": "x"}, [sys.executable, "-I", "-S", "-B"]) as client:
+    with pack.running(content, made, {"api_key": "x"}, [sys.executable, "-I", "-S", "-B"]) as client:
         assert client.call_tool("add", {"a": 2, "b": 3}).structured_content == {"result": 5}
-        assert trial.differences(client, made) == []
+        assert pack.differences(client, made) == []
 
 
 def test_check_says_what_is_wrong(
@@ -243,9 +243,9 @@ def prompting() -> Server:
 
 def test_a_prompt_is_static_if_its_text_is() -> None:
     with connect(prompting()) as client:
-        assert trial.static_prompts(client) == ([{"name": "fixed", "text": "Hello."}], True)
+        assert pack.static_prompts(client) == ([{"name": "fixed", "text": "Hello."}], True)
     with connect(Server("none")) as client:
-        assert trial.static_prompts(client) == ([], False)
+        assert pack.static_prompts(client) == ([], False)
 
 
 def test_what_the_manifest_names_must_be_there() -> None:
@@ -254,10 +254,10 @@ def test_what_the_manifest_names_must_be_there() -> None:
     with connect(server) as client:
         prompts = [{"name": name, "text": ""} for name in ("fixed", "two", "upper", "counting", "picky")]
         named: Dict[str, Any] = {"tools": [{"name": "one"}], "prompts": prompts}
-        assert trial.differences(client, named) == []
-        assert trial.differences(client, dict(named, tools=[{"name": "two"}])) == [
+        assert pack.differences(client, named) == []
+        assert pack.differences(client, dict(named, tools=[{"name": "two"}])) == [
             "manifest.json: tools: the server has no two", "manifest.json: tools: one of the server is missing"]
-        assert trial.differences(client, dict(named, tools=[], tools_generated=True)) == []
+        assert pack.differences(client, dict(named, tools=[], tools_generated=True)) == []
 
 
 # --- The manifest's rules ---------------------------------------------------------------------------------------------
@@ -339,12 +339,12 @@ def test_what_is_missing_is_asked_for_by_its_flag(
 
 def test_a_title_for_a_setting_that_there_is_not_is_refused() -> None:
     with pytest.raises(UsageError, match="user_config.b"):
-        manifest.manifest_of("0.3", GOOD["server"], listed(), settings.declared([], [], {}), {},
+        manifest.manifest_of("0.3", GOOD["server"], listed(), manifest.declared([], [], {}), {},
                              {"author": {"name": "A"}, "user_config": {"b": {}}}, [])
 
 
 def test_options_go_before_the_file_and_that_before_the_server() -> None:
-    declared = settings.declared(["KEY=string"], [], {})
+    declared = manifest.declared(["KEY=string"], [], {})
     made = manifest.manifest_of(
         "0.4", GOOD["server"], listed(display_name="S"), declared, {"version": "3.0.0"},
         {"version": "2.0.0", "description": "file", "author": {"name": "A"}, "keywords": ["k"],
@@ -365,7 +365,7 @@ def test_options_go_before_the_file_and_that_before_the_server() -> None:
 ])
 def test_the_registry_gets_what_it_takes(name: Optional[str], url: Optional[str], description: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        manifest.server_json(dict(GOOD, description=description), settings.declared([], [], {}), name, url, "0" * 64)
+        manifest.server_json(dict(GOOD, description=description), manifest.declared([], [], {}), name, url, "0" * 64)
 
 
 # --- Settings ---------------------------------------------------------------------------------------------------------
@@ -384,9 +384,9 @@ def test_the_registry_gets_what_it_takes(name: Optional[str], url: Optional[str]
 def test_settings_that_are_refused(env: List[str], args: List[str], said: str) -> None:
     if said:
         with pytest.raises(UsageError, match=said):
-            settings.declared(env, args, {})
+            manifest.declared(env, args, {})
     else:
-        assert settings.declared(env, args, {}).settings[0].default == "x"
+        assert manifest.declared(env, args, {}).settings[0].default == "x"
 
 
 CONFIG = {"server": {"mcp_config": {
@@ -403,7 +403,7 @@ CONFIG = {"server": {"mcp_config": {
     ({"one": "${HOME}"}, "win32", ["python", "/b/s.py", "--one=${HOME}", "~", "$x"]),
 ])
 def test_a_command_is_made_as_hosts_make_it(values: Dict[str, Any], platform: str, wanted: List[str]) -> None:
-    command, env = settings.expanded(CONFIG, "/b", values, platform)
+    command, env = manifest.expanded(CONFIG, "/b", values, platform)
     assert command == [os.path.expanduser(word) for word in wanted]
     assert env == {"FLAG": "false", "SEP": "a%sb" % os.sep, "OTHER": "${other}"}
 

@@ -15,10 +15,9 @@ from mcp_ref import Server, connect
 from mcp_ref.cli import main
 from mcp_ref.cli.judge.replay import read_script
 from mcp_ref.deadline import clock
+from mcp_ref.devtools.playback.player import Book, play
+from mcp_ref.devtools.playback.web import Site
 from mcp_ref.errors import PeerError
-from mcp_ref.playback.pipe import play
-from mcp_ref.playback.player import Book
-from mcp_ref.playback.web import Site
 from mcp_ref.server import Context
 from mcp_ref.server.serving.http_listener import HttpListener
 from mcp_ref.threads import start_thread

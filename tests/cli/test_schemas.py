@@ -1,7 +1,7 @@
 """Signatures of tools, as their schemas say them."""
 import pytest
 
-from mcp_ref.cli.use.schemas import details, prompt_details, prompt_signature, signature
+from mcp_ref.cli.use.values import details, prompt_details, prompt_signature, signature
 from mcp_ref.messages.prompts import Prompt, PromptArgument
 from mcp_ref.messages.tools import Tool
 

@@ -12,11 +12,10 @@ from typing import Any, List
 import pytest
 
 from mcp_ref import Server, connect
-from mcp_ref.cli.tracing import only_with_equals
+from mcp_ref.cli.output import only_with_equals
 from mcp_ref.errors import McpError
 from mcp_ref.wiretrace import Event, Trace, read, to_text
-from tests.cli.running import SERVER as ECHO
-from tests.cli.running import here, run
+from tests.cli.running import SERVER as ECHO, here, run
 from tests.meta.facts import ROOT
 from tests.support.patience import WAIT
 from tests.transports.makers import until

@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 from mcp_ref import __version__
-from mcp_ref.cli.copying import copies, parts, update, vendor
+from mcp_ref.cli.copying import parts, update, vendor
 from tests.support.patience import WAIT
 
 from .running import here, one_line_of
@@ -35,7 +35,7 @@ class Versions:
     def vendor(self, files, version, *words):
         """Run the command as that version; exit code, output, errors."""
         self._patch.setattr(parts, "files", lambda: encoded(files))
-        for module in (vendor, copies, update):
+        for module in (vendor, parts, update):
             self._patch.setattr(module, "__version__", version)
         return here(self._capsys, "vendor", str(self.folder), "--as", "mcp", *words)
 
@@ -126,9 +126,9 @@ def test_local_changes_and_a_new_version_come_together(edits, expected, conflict
                 path: before[path] for path in lost}
     assert not [name for name in os.listdir(str(versions.folder)) if name.startswith(".")]
     # The manifest is that of the new version, with the local changes as changes.
-    copy = copies.read_copy(str(versions.copy))
-    assert copy.version == "2.0" and copy.listed == {path: copies.digest(text.encode()) for path, text in NEW.items()}
-    assert copies.originals(copy, list(NEW))[0] == encoded(NEW)
+    copy = parts.read_copy(str(versions.copy))
+    assert copy.version == "2.0" and copy.listed == {path: parts.digest(text.encode()) for path, text in NEW.items()}
+    assert parts.originals(copy, list(NEW))[0] == encoded(NEW)
 
 
 def test_an_update_is_told_file_by_file_and_done_again_changes_nothing(versions):
@@ -172,7 +172,7 @@ def test_without_originals_only_what_does_not_need_them_is_updated(originals, ve
     if originals is None:
         place.unlink()
     else:
-        place.write_bytes(copies.packed(encoded(NEW)) if originals == "other" else originals)
+        place.write_bytes(parts.packed(encoded(NEW)) if originals == "other" else originals)
     change(versions.copy, {"same.py": "mine\n"})
     kept = shutil.copytree(str(versions.copy), str(versions.folder / "kept" / "mcp"))
     change(versions.copy, {"a.py": A.replace("line 15\n", "mine\n")})
@@ -188,9 +188,9 @@ def test_without_originals_only_what_does_not_need_them_is_updated(originals, ve
 
 def test_the_archive_of_the_originals_depends_on_the_files_alone():
     files = encoded(OLD)
-    assert copies.packed(files) == copies.packed(dict(reversed(list(files.items()))))
+    assert parts.packed(files) == parts.packed(dict(reversed(list(files.items()))))
     ours = parts.subset(parts.files(), ["messages"])
-    assert len(copies.packed(ours)) < 0.25 * sum(map(len, ours.values()))
+    assert len(parts.packed(ours)) < 0.25 * sum(map(len, ours.values()))
 
 
 @pytest.mark.parametrize("spoil, said", [
@@ -223,7 +223,7 @@ def test_an_update_that_breaks_off_can_be_done_again(versions, monkeypatch):
         patch.setattr(update.os, "replace", broken)
         code, out, err = versions.update()
         assert (code, out) == (1, "") and "No space left" in one_line_of(err)
-    assert copies.read_copy(str(versions.copy)).version == "1.0"
+    assert parts.read_copy(str(versions.copy)).version == "1.0"
     assert versions.update()[0] == 0
     assert versions.tree() == dict(NEW, **{"a.py": NEW["a.py"].replace("line 15\n", "mine\n")})
 
@@ -275,7 +275,7 @@ MOVES = """# version\told\tnew
 """
 MOVED = {"ab.py": "from .c import c\n\n" + lines("both", 6) + lines("a") + "\n\n" + lines("b"), "c.py": "c\n",
          "wing/deep/x.py": "from ...ab import a\n\n" + lines("x"), "first.py": "import re\n" + lines("s", 10),
-         "second.py": lines("s").replace(lines("s", 10), ""), "q.py": "p\n", "p.py": "r\n", copies.MOVES: MOVES}
+         "second.py": lines("s").replace(lines("s", 10), ""), "q.py": "p\n", "p.py": "r\n", parts.MOVES: MOVES}
 MOVING = {"one/x.py", "a.py", "b.py", "split.py", "r.py"}
 BACK = "deleted here, and changed in mcp_ref 2.0: it is back"
 BESIDE = ("changed here, and it has moved to %s in mcp_ref 2.0, where the change could not be merged: it stays; make "
@@ -354,7 +354,7 @@ def test_the_parts_of_a_copy_are_known_by_their_new_names(monkeypatch, capsys, t
     versions = Versions(monkeypatch, capsys, tmp_path)
     old = dict(LAID, **{"one/__init__.py": "", "__init__.py": "", "two.py": "import os\n"})
     new = dict(MOVED, **{"wing/__init__.py": "", "wing/deep/__init__.py": "", "__init__.py": "",
-                         "three.py": "import os\n", copies.MOVES: MOVES
+                         "three.py": "import os\n", parts.MOVES: MOVES
                          + "2.0\tone/__init__.py\twing/deep/__init__.py\n2.0\ttwo.py\tthree.py\n"})
     archive = tmp_path / "x.zip"
     assert versions.vendor(old, "1.0", "--only", "one,two")[0] == 0

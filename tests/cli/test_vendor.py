@@ -357,8 +357,8 @@ def test_a_server_for_pipes_has_what_it_can_come_to_need_and_no_more(tmp_path, c
     whole = parts.subset(ours, ["stdio-server", *parts.PARTS])
     assert not left_out(whole) and not set(parts.subset(ours, ["server"])) - set(whole)
     assert parts.subset(ours, ["stdio-server", "server"]) == parts.subset(ours, ["server"])
-    store, beside = "streamable/shared/letters.py", "streamable/server/__init__.py"
-    both = parts.subset(ours, ["stdio-server", "streamable.shared.letters"])
+    store, beside = "ext/stores/resumption.py", "streamable/server/__init__.py"
+    both = parts.subset(ours, ["stdio-server", "ext.stores.resumption"])
     assert both[store] == ours[store] and beside in left_out(both)
 
 

@@ -24,7 +24,7 @@ APP = """
 import os, time
 from mcp_ref import Context, Limits, Server
 from mcp_ref.server import SqliteStore, Tasks
-from mcp_ref.server.tasks import engine
+from mcp_ref.ext.tasks.server import engine
 
 engine.LEASE = engine.IDLE_SWEEP = 1.0
 limits = Limits(max_tasks_per_principal=5000, max_task_requests_per_second=10000.0, max_running_tasks=8)

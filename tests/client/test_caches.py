@@ -6,7 +6,7 @@ import pytest
 from mcp_ref.client.cache import LISTS, MethodCache
 from mcp_ref.limits import Limits
 from mcp_ref.messages.tools import ListToolsResult, Tool
-from mcp_ref.protocol.caching import Hints
+from mcp_ref.protocol.results import Hints
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scene import Failure, Scene, paged, tool
 from tests.support.sides import Gate, in_thread

@@ -5,14 +5,13 @@ from dataclasses import replace
 import pytest
 
 from mcp_ref import connect
-from mcp_ref.client import Client
-from mcp_ref.client import era as era_module
+from mcp_ref.client import Client, opening as era_module
 from mcp_ref.errors import (
     AnswerLost, ConnectFailed, ConnectionLost, HttpStatus, LocalProtocolError, PeerError, PeerProtocolError,
     RequestTimeout,
 )
 from mcp_ref.limits import Limits
-from mcp_ref.protocol import envelope, negotiation
+from mcp_ref.protocol import envelope, lifecycle
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, REVISIONS
 from mcp_ref.transports.base import Failed
 from mcp_ref.transports.memory import pair
@@ -116,7 +115,7 @@ CHOICES = [
 
 @pytest.mark.parametrize("era, choice, default, expected", CHOICES)
 def test_policy_and_choice_together_say_what_is_spoken(era, choice, default, expected):
-    assert [r.name for r in negotiation.spoken(era, choice, default)] == expected
+    assert [r.name for r in lifecycle.spoken(era, choice, default)] == expected
 
 
 @pytest.mark.parametrize("era, choice", [("modern", HANDSHAKE), ("legacy", [MODERN]), ("2025-06-18", ["2025-11-25"]),
@@ -127,8 +126,8 @@ def test_what_leaves_nothing_to_speak_is_refused_at_once(era, choice):
 
 
 def test_the_policy_of_who_says_nothing_is_one_constant(monkeypatch):
-    assert era_module.DEFAULT_ERA in negotiation.ERAS
-    assert Client().revisions == negotiation.spoken(None, None, era_module.DEFAULT_ERA)
+    assert era_module.DEFAULT_ERA in lifecycle.ERAS
+    assert Client().revisions == lifecycle.spoken(None, None, era_module.DEFAULT_ERA)
 
 
 @pytest.mark.parametrize("names, ours, expected", [
@@ -138,7 +137,7 @@ def test_the_policy_of_who_says_nothing_is_one_constant(monkeypatch):
     ([5, None, {}, "2025-06-18"], NAMES, "2025-06-18"), ([MODERN], HANDSHAKE, None),
 ])
 def test_the_newest_revision_in_common_is_picked(names, ours, expected):
-    found = negotiation.pick(names, negotiation.supported(ours))
+    found = lifecycle.pick(names, lifecycle.supported(ours))
     assert (found and found.name) == expected
 
 

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from mcp_ref.transports.exchanges import ExchangeTransport
+from mcp_ref.transports.base import ExchangeTransport
 from mcp_ref.transports.memory import MemoryTransport
 from tests.support.scene import Scene
 

@@ -6,7 +6,7 @@ from mcp_ref.client import UnverifiedSkill
 from mcp_ref.codec import decode
 from mcp_ref.errors import CapabilityMissing, PeerError, PeerProtocolError
 from mcp_ref.messages.extensions.skills import Skill, SkillResource
-from mcp_ref.protocol.skills import MAX_SKILL_BYTES, MAX_SKILL_FILES, digest_of, entry_fault
+from mcp_ref.protocol.extensions import MAX_SKILL_BYTES, MAX_SKILL_FILES, digest_of, entry_fault
 from mcp_ref.revisions import LATEST
 from tests.support.skill_folders import PDF, make_folder, skill, write
 
@@ -188,7 +188,7 @@ def test_a_skill_of_generated_files_is_read_up_to_the_limit_of_bytes(client, fol
     assert loaded.files == [] and loaded.read("logo.png") == b"\x89PNG\xff\0"
     with pytest.raises(UnverifiedSkill, match="no file of the skill"):
         loaded.read("../acme/billing/refunds/SKILL.md")
-    monkeypatch.setattr("mcp_ref.protocol.skills.MAX_SKILL_BYTES", 100)
+    monkeypatch.setattr("mcp_ref.protocol.extensions.MAX_SKILL_BYTES", 100)
     with pytest.raises(UnverifiedSkill, match="more than 100 bytes"):
         for _ in range(20):
             loaded.read("logo.png")

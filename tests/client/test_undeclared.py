@@ -7,7 +7,7 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.errors import CapabilityMissing
-from mcp_ref.protocol.capabilities import UNDECLARED
+from mcp_ref.protocol.lifecycle import UNDECLARED
 from tests.cli.running import here
 
 SERVER = """

@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict, Optional, Tuple, Type
 from urllib.parse import urlsplit
 
 from mcp_ref import auth
-from mcp_ref.auth.client.machine import UNSAFE_ANY_ISSUER
 from mcp_ref.errors import DiscoveryFailed, InsufficientScope, IssuerMismatch, McpError
+from mcp_ref.ext.auth.machine import UNSAFE_ANY_ISSUER
 from mcp_ref.streamable.client.auth_provider import Authorizing
 
 from .es256 import Es256Signer
@@ -86,7 +86,7 @@ GRANTS: Dict[str, Callable[[Context], Authorizing]] = {
     "auth/client-credentials-jwt": assertion,
     "auth/enterprise-managed-authorization": enterprise,
     "auth/wif-jwt-bearer": workload,
-    "auth/dpop": bound,
+    "ext/auth/dpop": bound,
     "auth/dpop-nonce": bound,
 }
 """Scenarios whose grant is another one than `person`."""

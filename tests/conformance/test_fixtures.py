@@ -20,9 +20,7 @@ from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.auth.test_es256 import PEM
-from tests.conformance import authorization
-from tests.conformance import client as client_fixture
-from tests.conformance import server as server_fixture
+from tests.conformance import authorization, client as client_fixture, server as server_fixture
 from tests.support.authorized import Authorized
 from tests.support.sides import delivered
 

@@ -11,9 +11,9 @@ sys.path[:0] = [str(ROOT / "tests" / "deploy")]
 
 from redis_process import Redis, missing  # noqa: E402
 
-from mcp_ref.stores import contract, tasks  # noqa: E402
-from mcp_ref.stores.store import OUT, SENT, Room, StoredEvent  # noqa: E402
-from mcp_ref.stores.tasks import TaskRecord, TaskRoom  # noqa: E402
+from mcp_ref import stores  # noqa: E402
+from mcp_ref.ext.stores import contract  # noqa: E402
+from mcp_ref.stores import OUT, SENT, Room, StoredEvent, TaskRecord, TaskRoom  # noqa: E402
 from tests.transports.sites import Site, call  # noqa: E402
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason="NOT CHECKED: %s; `make deploy` gets it" % missing())
@@ -123,6 +123,6 @@ def test_a_redis_that_may_evict_is_named_in_the_log(redis: Redis, caplog: pytest
 def test_the_clock_of_a_host_is_not_asked(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     store = store_at(redis)
     before = store.now()
-    monkeypatch.setattr(tasks, "wall_clock", lambda: before + 3600)
+    monkeypatch.setattr(stores, "wall_clock", lambda: before + 3600)
     assert before <= store.now() < before + 60
     store.close()

@@ -18,8 +18,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))  # so that 
 from mcp_ref import Client, Limits, connect  # noqa: E402
 from mcp_ref.auth import OAuth  # noqa: E402
 from mcp_ref.client import Elicitation, Sampling  # noqa: E402
+from mcp_ref.devtools.examiner.stage import valid  # noqa: E402
 from mcp_ref.errors import McpError  # noqa: E402
-from mcp_ref.examiner.arguments import valid  # noqa: E402
 from mcp_ref.revisions import HANDSHAKE_REVISIONS  # noqa: E402
 from tests.support.patience import WAIT, patience  # noqa: E402
 

@@ -5,12 +5,11 @@ from typing import Any, List
 
 import pytest
 
+from mcp_ref.devtools.examiner import wire_to
+from mcp_ref.devtools.examiner.examination import KEPT, Examination
+from mcp_ref.devtools.examiner.talk import Endings, Talk, WiresAhead
+from mcp_ref.devtools.examiner.wire import Pipe
 from mcp_ref.errors import ConnectFailed
-from mcp_ref.examiner import wire_to
-from mcp_ref.examiner.ahead import Endings, WiresAhead
-from mcp_ref.examiner.examination import KEPT, Examination
-from mcp_ref.examiner.talk import Talk
-from mcp_ref.examiner.wire import Pipe
 from mcp_ref.revisions import revision
 from mcp_ref.wiretrace import OPEN, Trace
 from tests.cli.running import ROOT

@@ -4,7 +4,7 @@ from typing import Any, Dict
 
 import pytest
 
-from mcp_ref.examiner.arguments import invalid, valid
+from mcp_ref.devtools.examiner.stage import invalid, valid
 
 
 def of(schema: Any, **more: Any) -> Dict[str, Any]:

@@ -5,10 +5,10 @@ from typing import Any, Callable, Dict, List, Optional
 import pytest
 
 from mcp_ref import Context, Server
-from mcp_ref.examiner import wire_to
-from mcp_ref.examiner.examination import KEPT, Examination
-from mcp_ref.examiner.scenes import load
-from mcp_ref.examiner.wire import Reaction
+from mcp_ref.devtools.examiner import wire_to
+from mcp_ref.devtools.examiner.examination import KEPT, Examination
+from mcp_ref.devtools.examiner.scenes import load
+from mcp_ref.devtools.examiner.wire import Reaction
 from mcp_ref.revisions import REVISIONS, revision
 from tests.examiner.test_servers import (
     HANDSHAKE, LAST, Lie, LyingWeb, Message, Request, examined, named, params, reached, without,

@@ -1,7 +1,7 @@
 """Faults that have one cause are told once."""
 import pytest
 
-from mcp_ref.examiner.causes import ENDED, ServerFault, short, united
+from mcp_ref.devtools.examiner.causes import ENDED, ServerFault, short, united
 
 
 def fault(id: str, scene: str = "", evidence: str = "said", where: str = "", key: str = "") -> ServerFault:

@@ -11,17 +11,16 @@ from typing import Any, Callable, Dict, List, NamedTuple, Set, Type
 
 import pytest
 
-from mcp_ref.checker.rules import UNDECIDED
-from mcp_ref.checker.rules import load as load_rules
+from mcp_ref.deprecations import requirements
+from mcp_ref.devtools.checker.rules import UNDECIDED, load as load_rules
+from mcp_ref.devtools.examiner.clients import stage
+from mcp_ref.devtools.examiner.clients.pages import opening, stateless
+from mcp_ref.devtools.examiner.clients.stage import ClientExamination
+from mcp_ref.devtools.examiner.clients.starts import CommandStart, Started
+from mcp_ref.devtools.examiner.examination import BROKEN, KEPT, UNSURE, WARNED, Chapter
+from mcp_ref.devtools.examiner.report import ExaminationReport
+from mcp_ref.devtools.examiner.scenes import PIPE, SSE, WEB, load
 from mcp_ref.errors import McpError
-from mcp_ref.examiner.clients import stage
-from mcp_ref.examiner.clients.examination import ClientExamination
-from mcp_ref.examiner.clients.pages import opening, stateless
-from mcp_ref.examiner.clients.starts import CommandStart, Started
-from mcp_ref.examiner.examination import BROKEN, KEPT, UNSURE, WARNED, Chapter
-from mcp_ref.examiner.report import ExaminationReport
-from mcp_ref.examiner.scenes import PIPE, SSE, WEB, load
-from mcp_ref.requirements import requirements
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.wiretrace import CLIENT
 from tests.examiner import everything_client

@@ -4,7 +4,7 @@ import pathlib
 import pytest
 
 from mcp_ref import Server
-from mcp_ref.examiner.examination import BROKEN, KEPT
+from mcp_ref.devtools.examiner.examination import BROKEN, KEPT
 from tests.examiner.test_servers import LAST, code, examined, fails
 from tests.support.skill_folders import make_folder
 

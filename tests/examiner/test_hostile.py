@@ -10,15 +10,13 @@ import pytest
 
 from mcp_ref import Server
 from mcp_ref.cli import main
-from mcp_ref.examiner import wire_to
-from mcp_ref.examiner.ahead import WiresAhead
-from mcp_ref.examiner.hostile import ATTACKS, heads
-from mcp_ref.examiner.hostile import trial as trials
-from mcp_ref.examiner.hostile.texts import A_REQUEST, NO_JSON, NO_REQUEST, nature
-from mcp_ref.examiner.hostile.told import HostileReport, columns
-from mcp_ref.examiner.hostile.traffic import mutations
-from mcp_ref.examiner.hostile.trial import ERROR, KEEPS, RESULT, SILENT, STATUS, STOPS, AttackResult, Trial
-from mcp_ref.examiner.wire import Web
+from mcp_ref.devtools.examiner import wire_to
+from mcp_ref.devtools.examiner.hostile import ATTACKS, heads, trial as trials
+from mcp_ref.devtools.examiner.hostile.texts import A_REQUEST, NO_JSON, NO_REQUEST, mutations, nature
+from mcp_ref.devtools.examiner.hostile.told import HostileReport, columns
+from mcp_ref.devtools.examiner.hostile.trial import ERROR, KEEPS, RESULT, SILENT, STATUS, STOPS, AttackResult, Trial
+from mcp_ref.devtools.examiner.talk import WiresAhead
+from mcp_ref.devtools.examiner.wire import Web
 from mcp_ref.revisions import revision
 from mcp_ref.wiretrace import Trace
 from tests.support.patience import WAIT, patience

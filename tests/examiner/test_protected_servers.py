@@ -6,14 +6,12 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 import pytest
 
 from mcp_ref.auth import AccessToken, ResourceServer
-from mcp_ref.examiner import examine
-from mcp_ref.examiner.examination import Chapter, Examination
-from mcp_ref.examiner.scenes import load
-from mcp_ref.examiner.wire import Reaction, Web
+from mcp_ref.devtools.examiner import examine
+from mcp_ref.devtools.examiner.examination import Chapter, Examination
+from mcp_ref.devtools.examiner.scenes import load
+from mcp_ref.devtools.examiner.wire import Reaction, Web
 from mcp_ref.revisions import REVISIONS, revision
-from tests.examiner.test_servers import (
-    HANDSHAKE, LAST, LyingWeb, Request, expect_kept, make_server, named,
-)
+from tests.examiner.test_servers import HANDSHAKE, LAST, LyingWeb, Request, expect_kept, make_server, named
 from tests.support.patience import WAIT
 
 TOKEN = "a-token-that-was-issued"

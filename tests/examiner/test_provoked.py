@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from mcp_ref.examiner.scenes import load
+from mcp_ref.devtools.examiner.scenes import load
 from tests.support.outside import SPEC
 
 LIST = SPEC.parent / "observer.tsv"

@@ -6,7 +6,7 @@ from typing import Dict, Set
 
 import pytest
 
-from mcp_ref.examiner.scenes import load
+from mcp_ref.devtools.examiner.scenes import load
 from mcp_ref.wiretrace import CLIENT
 from tests.examiner.test_provoked import LIST, REQUIREMENTS, read
 

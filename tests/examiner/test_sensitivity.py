@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ref.examiner.pages import calls
-from mcp_ref.examiner.scenes import load
+from mcp_ref.devtools.examiner.pages import calls
+from mcp_ref.devtools.examiner.scenes import load
 from tests.examiner.faulty.faults import CLIENT, SERVER
 from tests.examiner.faulty.measure import FOUND, MISSED, TABLE, examined, examined_client, judged, key, places
 from tests.support.patience import WAIT, patience

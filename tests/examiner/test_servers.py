@@ -6,10 +6,10 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 import pytest
 
 from mcp_ref import Server
-from mcp_ref.examiner.examination import BROKEN, KEPT, WARNED, Chapter, Examination
-from mcp_ref.examiner.report import ExaminationReport
-from mcp_ref.examiner.scenes import KEPT as KEEPS, Broken, CannotTell, load, refused as must_be_refused
-from mcp_ref.examiner.wire import Reaction, Pipe, Web
+from mcp_ref.devtools.examiner.examination import BROKEN, KEPT, WARNED, Chapter, Examination
+from mcp_ref.devtools.examiner.report import ExaminationReport
+from mcp_ref.devtools.examiner.scenes import KEPT as KEEPS, Broken, CannotTell, load, refused as must_be_refused
+from mcp_ref.devtools.examiner.wire import Pipe, Reaction, Web
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.transports.memory import InProcess
 from tests.support.patience import WAIT, patience

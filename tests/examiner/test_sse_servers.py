@@ -5,11 +5,10 @@ from typing import Any, Callable, Iterator, List, Tuple
 import pytest
 
 from mcp_ref import Server
-from mcp_ref.examiner import wire_to
-from mcp_ref.examiner.examination import Examination
-from mcp_ref.examiner.scenes import load
-from mcp_ref.examiner.sse_wire import Sse, serves_sse
-from mcp_ref.examiner.wire import Reaction
+from mcp_ref.devtools.examiner import wire_to
+from mcp_ref.devtools.examiner.examination import Examination
+from mcp_ref.devtools.examiner.scenes import load
+from mcp_ref.devtools.examiner.wire import Reaction, Sse, serves_sse
 from mcp_ref.revisions import REVISIONS, revision
 from mcp_ref.wiretrace import Trace
 from mcp_ref.wiretrace.sse import SseBlock

@@ -4,9 +4,9 @@ from typing import Any, Callable, Dict, List, Optional
 import pytest
 
 from mcp_ref import Context, Server
-from mcp_ref.examiner import wire_to
-from mcp_ref.examiner.examination import Chapter, Examination
-from mcp_ref.examiner.scenes import load
+from mcp_ref.devtools.examiner import wire_to
+from mcp_ref.devtools.examiner.examination import Chapter, Examination
+from mcp_ref.devtools.examiner.scenes import load
 from mcp_ref.methods import TASKS
 from mcp_ref.revisions import revision
 from mcp_ref.server import Tasks

@@ -15,8 +15,8 @@ import sys
 from typing import Any, Dict, List, Sequence, Tuple
 
 from mcp_ref import Server, __version__
-from mcp_ref.checker.scenes import trace
 from mcp_ref.cli import main
+from mcp_ref.devtools.checker.scenes import trace
 from mcp_ref.wiretrace import to_object
 from tests.frozen import verdicts
 

@@ -6,11 +6,11 @@ import json
 import sys
 from typing import Dict, List
 
-from mcp_ref.checker import Checker
-from mcp_ref.checker.rules import load
-from mcp_ref.checker.scenes import trace
 from mcp_ref.cli import main
-from mcp_ref.examiner import scenes
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.checker.rules import load
+from mcp_ref.devtools.checker.scenes import trace
+from mcp_ref.devtools.examiner import scenes
 from mcp_ref.revisions import REVISIONS
 from tests.meta.facts import ROOT
 from tests.support.patience import WAIT

@@ -6,12 +6,12 @@ from random import Random
 from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import unquote_plus
 
-from mcp_ref.auth.challenge import parse
-from mcp_ref.auth.dpop import Prover
+from mcp_ref.auth.discover import parse
 from mcp_ref.auth.jose import thumbprint
 from mcp_ref.auth.server.access import AccessToken, Principal
 from mcp_ref.auth.server.resource_server import ResourceServer
 from mcp_ref.errors import AuthError, McpError, Unauthorized
+from mcp_ref.ext.auth.dpop import Prover
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.jsonrpc import Notification, Request
 from mcp_ref.limits import DEFAULT

@@ -9,8 +9,7 @@ from random import Random
 from socket import AI_NUMERICHOST, getaddrinfo
 from typing import Any, Dict, List, Tuple
 
-from mcp_ref.auth import urls
-from mcp_ref.auth import challenge
+from mcp_ref.auth import discover as challenge, fetch
 from mcp_ref.auth.client.registration import check_client_metadata
 from mcp_ref.auth.discover import AuthorizationServer, ProtectedResource, discover
 from mcp_ref.auth.fetch import HttpAnswer
@@ -132,7 +131,7 @@ def accepted(found: str, here: bool = True) -> None:
     """What may be asked is https, or http on this machine, and goes to the host that stands there."""
     if not ALLOWED.match(found) or "@" in first(found) or "\\" in found:
         raise Broken("accepted: %r" % found)
-    parts, where = urls.split(found, "URL"), server_url(found)
+    parts, where = fetch.split(found, "URL"), server_url(found)
     if (where.scheme, where.host, where.port) != (parts.scheme, parts.host, parts.port):
         raise Broken("place: %r is asked at %r" % (found, where))
     if not same_origin(found, parts.origin):
@@ -159,28 +158,28 @@ def check_urls(case: Tuple[str, str]) -> None:
     one, other = case
     for here in (True, False):
         try:
-            accepted(urls.checked(one, "x", here), here)
+            accepted(fetch.checked(one, "x", here), here)
         except DiscoveryFailed as error:
             told(error)
-    if HIDDEN in urls.shown(one):
-        raise Broken("shown: %r" % urls.shown(one))
-    for make in (urls.origin, urls.canonical, urls.resource_metadata_urls, urls.server_metadata_urls):
+    if HIDDEN in fetch.shown(one):
+        raise Broken("shown: %r" % fetch.shown(one))
+    for make in (fetch.origin, fetch.canonical, fetch.resource_metadata_urls, fetch.server_metadata_urls):
         try:
             made: Any = make(one)
         except DiscoveryFailed as error:
             told(error)
             continue
         for each in [made] if isinstance(made, str) else made:
-            if not same_origin(each, one) or "#" in each or make is not urls.origin and urls.split(each, "x") is None:
+            if not same_origin(each, one) or "#" in each or make is not fetch.origin and fetch.split(each, "x") is None:
                 raise Broken("made: %r of %r" % (each, one))
     try:
-        if urls.canonical(urls.canonical(one)) != urls.canonical(one) or not urls.covers(urls.canonical(one), one):
-            raise Broken("canonical: %r of %r" % (urls.canonical(one), one))
+        if fetch.canonical(fetch.canonical(one)) != fetch.canonical(one) or not fetch.covers(fetch.canonical(one), one):
+            raise Broken("canonical: %r of %r" % (fetch.canonical(one), one))
     except DiscoveryFailed as error:
         told(error)
-    if urls.covers(one, other) and not (
-            same_origin(one, other) and urls.split(other.partition("#")[0], "x").path.startswith(
-                urls.split(one, "x").path.rstrip("/"))):
+    if fetch.covers(one, other) and not (
+            same_origin(one, other) and fetch.split(other.partition("#")[0], "x").path.startswith(
+                fetch.split(one, "x").path.rstrip("/"))):
         raise Broken("covers: %r and %r" % (one, other))
 
 
@@ -283,9 +282,9 @@ class Listed:
 
     def get(self, asked: str, headers: Any = ()) -> HttpAnswer:
         """The next answer; as the real one it asks nothing but what is checked."""
-        accepted(urls.checked(asked, "URL to be asked"), self.here)
+        accepted(fetch.checked(asked, "URL to be asked"), self.here)
         if not self.answers:
-            raise AuthError("no answer from %s" % urls.shown(asked))
+            raise AuthError("no answer from %s" % fetch.shown(asked))
         return self.answers.pop(0)._replace(url=asked)
 
 
@@ -320,9 +319,9 @@ def check_discovery(case: Tuple[int, str, List[Tuple[int, str, bytes]]]) -> None
         told(error)
         return
     check_server(found.server, here)
-    if not urls.covers(found.resource, url_of_server):
+    if not fetch.covers(found.resource, url_of_server):
         raise Broken("resource: %r" % found.resource)
-    issuers = [urls.origin(url_of_server), urls.origin(url_of_server) + "/"]
+    issuers = [fetch.origin(url_of_server), fetch.origin(url_of_server) + "/"]
     if found.resource_document is not None:
         issuers = found.resource_document.authorization_servers
     if found.server.issuer not in issuers or found.legacy != (found.resource_document is None):

@@ -7,12 +7,11 @@ from random import Random
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from urllib.parse import parse_qsl, quote_plus, urlencode
 
-from mcp_ref.auth import urls
-from mcp_ref.auth.client.code_flow import CodeFlow, challenge_of
+from mcp_ref.auth import fetch
 from mcp_ref.auth.client.registration import Identity, register
 from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
 from mcp_ref.auth.client.store import MemoryStore
-from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint
+from mcp_ref.auth.client.token_endpoint import ClientInfo, CodeFlow, Token, TokenEndpoint, challenge_of
 from mcp_ref.auth.discover import AuthorizationServer, Discovered
 from mcp_ref.auth.fetch import HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused
@@ -99,7 +98,7 @@ def begun(discovered: Discovered, client: Any, scopes: Optional[List[str]]) -> C
 def check_request(endpoint: str) -> None:
     """At any endpoint that may be asked a browser is sent to that place, with each parameter of ours once."""
     try:
-        authorization.accepted(urls.checked(endpoint, "endpoint"))
+        authorization.accepted(fetch.checked(endpoint, "endpoint"))
     except DiscoveryFailed:
         return
     whose = AuthorizationServer(ISSUER, ISSUER + "/token", endpoint)

@@ -9,8 +9,7 @@ from typing import Any, Callable, Dict, Tuple
 from mcp_ref.codec import DecodeError, decode
 from mcp_ref.errors import LocalProtocolError
 from mcp_ref.messages import RequestedSchema, SamplingMessage
-from mcp_ref.protocol import metakeys, roots, safe_urls, uris
-from mcp_ref.protocol import sampling
+from mcp_ref.protocol import elicitation, metakeys, sampling, uris
 from mcp_ref.protocol.elicitation import FormError, read_form
 from mcp_ref.revisions import REVISIONS
 from mcp_ref.server.registry import checks
@@ -37,7 +36,7 @@ def make_text(random: Random) -> Tuple[str, int]:
 
 
 def _read_link(found: str) -> None:
-    link = safe_urls.read_link(found, 500)
+    link = elicitation.read_link(found, 500)
     if not (link.host and link.host.isascii() and link.url == found):
         raise Broken("link: no host in ASCII: %r" % (link,))
     for warning in link.warnings:
@@ -45,19 +44,19 @@ def _read_link(found: str) -> None:
 
 
 def _check_root(found: str) -> None:
-    roots.check_root_uri(found)
+    uris.check_root_uri(found)
     if not found.lower().startswith("file:"):
         raise Broken("root: no file URI")
-    place = posixpath.normpath(roots.root_path(found).replace("\\", "/"))
+    place = posixpath.normpath(uris.root_path(found).replace("\\", "/"))
     whole = place.strip("/") in ("", ".", "..") or place.endswith(":")  # all of a disk: nothing is outside
-    if not whole and roots.contains(found, found.rstrip("/") + "/../../x"):
+    if not whole and uris.contains(found, found.rstrip("/") + "/../../x"):
         raise Broken("root: contains what is outside")
 
 
 READERS: Dict[str, Tuple[Callable[[str], Any], Tuple[type, ...]]] = {
-    "link": (_read_link, (safe_urls.LinkError,)),
+    "link": (_read_link, (elicitation.LinkError,)),
     "root": (_check_root, (LocalProtocolError,)),
-    "root path": (roots.root_path, (LocalProtocolError, ValueError)),
+    "root path": (uris.root_path, (LocalProtocolError, ValueError)),
     "uri": (lambda found: uris.fault(found, 500), ()),
     "containers": (lambda found: list(uris.containers(found)), ()),
     "tool name": (checks.tool_name_fault, ()),
@@ -74,7 +73,7 @@ def check_text(case: Tuple[str, int]) -> None:
         except errors as error:
             one_line(str(error), LINE)
             continue
-        if isinstance(said, str) and read is not roots.root_path:
+        if isinstance(said, str) and read is not uris.root_path:
             one_line(said, LINE)
     for line in metakeys.violations({found: 1, "progressToken": found}, REVISIONS[rank]):
         one_line(line, LINE)

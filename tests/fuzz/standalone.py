@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from mcp_ref.errors import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_PROTOCOL_VERSION, RpcError
 from mcp_ref.jsonrpc import Notification, Request, Result
-from mcp_ref.protocol import envelope, requeststate, tracecontext
+from mcp_ref.protocol import envelope, metakeys, requeststate
 from mcp_ref.protocol.streamable_http import mirrored, refusals
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, REVISIONS, Revision, find
 
@@ -245,11 +245,11 @@ def make_trace(random: Random) -> Dict[str, Any]:
 
 def check_trace(case: Dict[str, Any]) -> None:
     """Nothing raises; what is kept is as it came, has its form, and can be a header field."""
-    found = tracecontext.trace_context(case)
-    if tracecontext.trace_context(found) != found or any(case[key] is not kept for key, kept in found.items()):
+    found = metakeys.trace_context(case)
+    if metakeys.trace_context(found) != found or any(case[key] is not kept for key, kept in found.items()):
         raise Broken("kept: %r" % (found,))
-    for key in tracecontext.KEYS:
-        wrong = tracecontext.trace_fault(key, case[key]) if key in case else ""
+    for key in metakeys.KEYS:
+        wrong = metakeys.trace_fault(key, case[key]) if key in case else ""
         one_line(wrong, LINE)
         if not wrong and key in case and ("\n" in case[key] or "\r" in case[key] or "\x00" in case[key]):
             raise Broken("form: %s %r" % (key, case[key]))

@@ -6,7 +6,7 @@ from typing import Any, List, Tuple
 from mcp_ref import jsonrpc, jsontext
 from mcp_ref.errors import Rejected
 from mcp_ref.limits import Limits
-from mcp_ref.transports.lines.stream import LineSplitter, frame
+from mcp_ref.transports.lines.stdio import LineSplitter, frame
 
 from .engine import Broken, Target
 from .inventing import as_bytes, mutated, mutated_bytes, text, value

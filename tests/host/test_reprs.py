@@ -4,13 +4,13 @@ import pytest
 from mcp_ref import Client, Host, Server
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import HostTool, ToolCall
-from mcp_ref.host.dialects import ServerEntry
+from mcp_ref.host.configuration import ServerEntry
 from mcp_ref.host.member import Launch
 from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.http11.server.request_parser import RequestHead
 from mcp_ref.messages.tools import Tool
-from mcp_ref.streamable.server.call import Answer
+from mcp_ref.streamable.server.wsgi import Answer
 from mcp_ref.transports.memory import pair
 
 SECRET = "hunter2"

@@ -5,8 +5,8 @@ import pytest
 
 from mcp_ref import Host, Server
 from mcp_ref.client import UnverifiedSkill
+from mcp_ref.ext.skills.host import HostSkill
 from mcp_ref.host import AskOnce, Denied, Policy, SkillLoad, approval_key
-from mcp_ref.host.skills import HostSkill
 from mcp_ref.messages.extensions.skills import Skill, SkillResource
 from tests.support.skill_folders import make_folder, skill, write
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcp_ref.messages.extensions.yaml import blocks, read_yaml, reads_as_text
+from mcp_ref.yaml import blocks, read_yaml, reads_as_text
 from tests.host.yaml_texts import READ, REFUSED
 
 

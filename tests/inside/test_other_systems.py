@@ -30,9 +30,9 @@ import pytest
 from mcp_ref import sqlitefile
 from mcp_ref.auth.client import oauth, store
 from mcp_ref.cli.use import asking
+from mcp_ref.devtools.recorder import shim
 from mcp_ref.diagnostics import loghandlers
 from mcp_ref.http11.client import connect
-from mcp_ref.recorder import shim
 from mcp_ref.transports.lines import listener, process, sockets
 from mcp_ref.transports.lines.sockets import Address
 

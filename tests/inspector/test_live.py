@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_ref.inspector.live import FIELD, Feed
-from mcp_ref.inspector.record import STEP, LiveRecord, SessionRecord
+from mcp_ref.devtools.inspector.live import FIELD, Feed
+from mcp_ref.devtools.inspector.record import STEP, LiveRecord, SessionRecord
 from mcp_ref.wiretrace import CLIENT, MESSAGE, OPEN, SERVER, Event, read, to_file
 from tests.support.children import heed_interrupts
 from tests.support.patience import WAIT
@@ -369,7 +369,7 @@ def test_news_are_what_the_whole_document_has(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_feed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_ref.inspector.live.MOST_STEPS", 5)
+    monkeypatch.setattr("mcp_ref.devtools.inspector.live.MOST_STEPS", 5)
     feed = Feed("x")
     feed.take(Event(0.0, CLIENT, OPEN, more={"transport": "stdio"}))
     for number in range(20):
@@ -379,7 +379,7 @@ def test_a_feed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_report_has_none_of_the_scripts_that_ask() -> None:
-    from mcp_ref.inspector import page as made
+    from mcp_ref.devtools.inspector import page as made
 
     recorded = made(SessionRecord().document("x"))
     live = made(dict(SessionRecord().document("x"), live=["request"]))

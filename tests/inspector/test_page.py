@@ -9,11 +9,11 @@ from typing import Any, Dict, List
 import pytest
 
 from mcp_ref import Context, Server, connect
-from mcp_ref.checker import Checker
 from mcp_ref.cli import main
-from mcp_ref.cli.learn.glossary import glossary
-from mcp_ref.inspector import SessionRecord, page
-from mcp_ref.inspector.record import STEP
+from mcp_ref.cli.learn.entries import glossary
+from mcp_ref.devtools.checker import Checker
+from mcp_ref.devtools.inspector import SessionRecord, page
+from mcp_ref.devtools.inspector.record import STEP
 from mcp_ref.wiretrace import CLIENT, MESSAGE, OPEN, REQUEST, RESPONSE, SERVER, Event, Trace, to_file
 
 MOST = 150 * 1024

@@ -72,9 +72,9 @@ def emptied(leg: str) -> pathlib.Path:
 
 def judge(leg: str) -> Dict[str, Any]:
     """The faults of a leg by their ids."""
-    from mcp_ref.checker import Checker
-    from mcp_ref.checker.report import Report
-    from mcp_ref.recorder.imported import imported
+    from mcp_ref.devtools.checker import Checker
+    from mcp_ref.devtools.checker.report import Report
+    from mcp_ref.devtools.recorder.imported import imported
 
     faults: Dict[str, Dict[str, Any]] = {}
     messages = 0

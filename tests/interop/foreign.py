@@ -180,9 +180,9 @@ def proxied(proxy: List[str], url: str, said: pathlib.Path) -> Iterator[str]:
 
 def judge(session: Session) -> Dict[str, Any]:
     """The faults in a session by their ids, and which revisions were spoken."""
-    from mcp_ref.checker import Checker
-    from mcp_ref.checker.report import WIDTH, Report
-    from mcp_ref.recorder.imported import imported
+    from mcp_ref.devtools.checker import Checker
+    from mcp_ref.devtools.checker.report import WIDTH, Report
+    from mcp_ref.devtools.recorder.imported import imported
 
     faults: Dict[str, Dict[str, Any]] = {}
     revisions, messages = set(), 0

@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 
 from mcp_ref.server.serving.http_listener import endpoint_of  # noqa: E402
-from mcp_ref.streamable.server.call import Caller  # noqa: E402
+from mcp_ref.streamable.server.wsgi import Caller  # noqa: E402
 
 METHODS = ["GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"]
 mcp = Caller(endpoint_of(importlib.import_module("everything_server").server, streams=True))

@@ -1,5 +1,5 @@
-"""Random streams of Server-Sent Events, read by `mcp_ref.protocol.streamable_http.sse` and by `eventsource-parser`,
-which the official TypeScript client has inside; `make interop` runs it.
+"""Random streams of Server-Sent Events, read by `mcp_ref.protocol.streamable_http.header_values` and by
+`eventsource-parser`, which the official TypeScript client has inside; `make interop` runs it.
 
 What is known to differ, and left out here:
 
@@ -21,7 +21,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 
 import peers  # noqa: E402
-from mcp_ref.protocol.streamable_http.sse import SseParser  # noqa: E402
+from mcp_ref.protocol.streamable_http.header_values import SseParser  # noqa: E402
 from official_walk import expect, report  # noqa: E402
 
 SEED = 20261122

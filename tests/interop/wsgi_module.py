@@ -14,9 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 
 from mcp_ref import Context, Server  # noqa: E402
+from mcp_ref.ext.stores.sqlite import SqliteStore  # noqa: E402
 from mcp_ref.server.serving.http_listener import endpoint_of  # noqa: E402
 from mcp_ref.streamable.server.wsgi import Application as serve  # noqa: E402
-from mcp_ref.stores.sqlite import SqliteStore  # noqa: E402
 
 KEYS = "0123456789abcdef" * 4
 """For tests alone."""

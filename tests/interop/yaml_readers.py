@@ -10,7 +10,7 @@ from typing import Any, List
 import peers
 from steps import Steps
 
-from mcp_ref.messages.extensions.yaml import read_yaml
+from mcp_ref.yaml import read_yaml
 from tests.host.yaml_texts import READ, REFUSED
 
 TEXTS = 40_000

@@ -16,7 +16,7 @@ from tests.meta.facts import PACKAGE, ROOT, python_files, shown, text_of, tree_o
 from tests.meta.test_readme import Block, run, undefined
 
 MANUALS = ("mcp_ref/auth/__init__.py", "mcp_ref/auth/jose.py", "mcp_ref/auth/server/verifiers.py",
-           "mcp_ref/checker/live.py")
+           "mcp_ref/devtools/checker/live.py")
 NOT_RUN = "# not run:"
 
 

@@ -1,9 +1,13 @@
 """The layout is a reading order: a module imports from lower levels only.
 
-`LAYERS` is that order as data, one level per line, from the bottom. A name is a module or a folder of `mcp_ref`.
-Names of one level do not import each other, unless `BESIDE` lists the pair. Inside a folder imports go either way as
-long as no circle arises. Imports inside functions count like any other: a circle kept alive by a late import is one.
-Imports for the type checker alone go down the layers too, but make no circle: nothing is loaded.
+`LAYERS` is that order as data, one level per line, from the bottom. A name is a module or a folder of `mcp_ref`, or
+one of `mcp_ref.ext` or `mcp_ref.devtools`. Names of one level do not import each other, unless `BESIDE` lists the
+pair. Inside a folder imports go either way as long as no circle arises. Imports inside functions count like any other:
+a circle kept alive by a late import is one. Imports for the type checker alone go down the layers too, but make no
+circle: nothing is loaded.
+
+The core loads nothing of the wings. `DOORS` are the modules of the core that look up an extension when somebody uses
+it; they do so inside a function.
 """
 import ast
 import functools
@@ -18,7 +22,7 @@ from tests.meta.facts import (
 )
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
-    ("version", "revisions", "deadline", "urls", "sqlitefile"),
+    ("version", "revisions", "deadline", "records", "urls", "sqlitefile", "yaml"),
     ("diagnostics", "options", "requirements"),
     ("limits", "deprecations"),
     ("errors",),
@@ -28,36 +32,39 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("messages",),
     ("methods",),
     ("protocol", "wiretrace"),
-    ("transports", "ladder", "stores"),
+    ("transports", "stores"),
     ("http11",),
-    ("streamable", "recorder"),
+    ("streamable",),
     ("peer",),
-    ("server", "client", "auth", "checker"),
-    ("host", "bridge", "inspector", "crosscheck", "testing", "examiner"),
-    ("playback",),
+    ("server", "client", "auth"),
+    ("host", "testing"),
+    ("ext/skills", "ext/tasks", "ext/apps", "ext/stores", "ext/auth"),
+    ("devtools/ladder", "devtools/recorder", "devtools/checker"),
+    ("devtools/bridge", "devtools/inspector", "devtools/crosscheck", "devtools/examiner"),
+    ("devtools/playback",),
     ("cli",),
     ("__main__",),
 )
+WINGS = ("ext", "devtools", "cli", "__main__")
+DOORS: Dict[str, Tuple[str, ...]] = {
+    "auth": ("ext/auth",),
+    "client": ("ext/tasks", "ext/skills"),
+    "host": ("ext/skills",),
+    "server": ("ext/tasks", "ext/skills", "ext/apps", "ext/stores"),
+    "streamable": ("ext/stores",),
+}
+"""Folder of the core -> the extensions that it looks up when they are used."""
 BESIDE: Set[Tuple[str, str]] = {("codec", "forgiving")}  # (importer, imported) of one level
 # The judge is independent of what it judges.
-CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:9])
+CHECKER_MAY_USE = {"devtools/checker", "wiretrace"}.union(*LAYERS[:9])
 # The examiner talks to what it examines, by nothing that knows what is right.
 EXAMINER_MAY_NOT_USE = {"peer", "server", "client", "host", "auth", "protocol"}
 MOST_MODULES = 22
 MOST_LINES = 500
 # Modules that have one importer, which loads them at once, and that are still better read by themselves.
 APART: Dict[str, str] = {
-    "checker/pages/basic/mrtr": "a page of the specification",
-    "checker/watching": "the checker's reading of a conversation, for those above it who play or compare recordings",
-    "cli/doctor/health": "the table of warnings, beside the tables of causes in programs and addresses",
-    "cli/packing/trial": "starts the server of a bundle; the other modules make and read files",
-    "examiner/clients/examination": "the command that examines stands above the examiner",
-    "examiner/clients/issuer": "an authorization server; what is wrong about it is said in the scenes",
-    "examiner/clients/pages/rounds": "a part of the protocol; what else may be asked in it stands beside it",
-    "examiner/clients/stub": "a program that clients start",
-    "examiner/pages/able_client": "scenes of a client that can be asked, of which those of streams call the tools",
-    "examiner/pages/rounds": "scenes of rounds, whose answers a client gives that can be asked",
-    "jsonschema/unevaluated": "two keywords with their collectors, until it joins the other keywords",
+    "devtools/checker/pages/basic/mrtr": "a page of the specification",
+    "devtools/examiner/clients/stub": "a program that clients start",
 }
 # HTTP/1.1 is a library of its own, and knows nothing of what is sent over it.
 HTTP_MAY_NOT_USE = {"revisions", "model", "readers", "jsontext", "jsonrpc", "codec", "messages", "methods", "protocol"}
@@ -104,28 +111,38 @@ def edges() -> List[Edge]:
                               for edge in edges_of(module, path.name == "__init__.py", tree_of(path))))
 
 
+def name_of(module: Tuple[str, ...]) -> str:
+    """Return the name by which LAYERS has a module."""
+    return "/".join(module[:2]) if module[0] in ("ext", "devtools") else module[0]
+
+
 def fault(edge: Edge) -> str:
     """What an import breaks; "" where it is in order."""
     if not edge.importer:
         return "is eager: importing the package must load nothing" if edge.kind == "eager" else ""
     if not edge.imported:
         return ""  # its version, say; it loads nothing itself
-    importer, imported = edge.importer[0], edge.imported[0]
-    if importer == imported or (importer, imported) in BESIDE:
+    importer, imported = name_of(edge.importer), name_of(edge.imported)
+    if importer == imported or (importer, imported) in BESIDE or "/".join(edge.imported) in WINGS:
         return ""
     if importer not in LEVEL or imported not in LEVEL:
         return "has no level: add it to LAYERS"
     if importer == "http11" and imported in HTTP_MAY_NOT_USE:
         return "makes HTTP know what is sent over it"
-    if importer == "checker" and imported not in CHECKER_MAY_USE:
+    if imported.split("/")[0] in WINGS and importer.split("/")[0] not in WINGS:
+        if imported not in DOORS.get(importer, ()):
+            return "makes the core know a wing"
+        return "loads an extension that nobody has asked for" if edge.kind == "eager" else ""
+    if importer == "devtools/checker" and imported not in CHECKER_MAY_USE:
         return "makes the judge depend on what it judges"
-    if importer == "examiner" and imported in EXAMINER_MAY_NOT_USE:
+    if importer == "devtools/examiner" and imported in EXAMINER_MAY_NOT_USE:
         return "makes the examiner depend on what it examines"
     return "" if LEVEL[imported] < LEVEL[importer] else "goes up or sideways"
 
 
 def test_every_module_has_a_level() -> None:
-    expect_nothing(["add to LAYERS: " + name for name in {module[0] for module in MODULES if module} - set(LEVEL)])
+    names = {name_of(module) for module in MODULES if module and "/".join(module) not in ("ext", "devtools")}
+    expect_nothing(["add to LAYERS: " + name for name in names - set(LEVEL)])
 
 
 def test_imports_go_down_the_layers() -> None:
@@ -191,11 +208,16 @@ def test_imports_inside_the_package_are_relative() -> None:
     ("server/tools", "from .. import __version__", ""),
     ("jsonrpc", "from .readers import read", "goes up or sideways"),
     ("codec", "from . import methods", "goes up or sideways"),
-    ("checker/rules", "from ..protocol import lifecycle", "makes the judge depend on what it judges"),
-    ("checker/rules", "from ..wiretrace import Event", ""),
-    ("examiner/talk", "from ..client import Client", "makes the examiner depend on what it examines"),
+    ("devtools/checker/rules", "from ...protocol import lifecycle", "makes the judge depend on what it judges"),
+    ("devtools/checker/rules", "from ...wiretrace import Event", ""),
+    ("devtools/examiner/talk", "from ...client import Client", "makes the examiner depend on what it examines"),
     ("http11/server/reactor", "from ...protocol import httprules", "makes HTTP know what is sent over it"),
     ("http11/server/reactor", "from ...limits import Limits", ""),
+    ("server/tools", "def f():\n    from ..ext.tasks.server import engine", ""),
+    ("server/tools", "from ..ext.tasks.server import engine", "loads an extension that nobody has asked for"),
+    ("client/roots", "def f():\n    from ..ext.stores import sqlite", "makes the core know a wing"),
+    ("server/tools", "def f():\n    from ..devtools.checker import rules", "makes the core know a wing"),
+    ("ext/apps", "from ..devtools.checker import rules", "goes up or sideways"),
     ("novel", "from . import errors", "has no level: add it to LAYERS"),
 ])
 def test_the_checker_sees_what_breaks_the_order(module: str, line: str, verdict: str,

@@ -17,11 +17,11 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Pa
 
 import pytest
 
-from mcp_ref.auth import challenge
+from mcp_ref import yaml
+from mcp_ref.auth import discover
 from mcp_ref.diagnostics.masking import Masker
 from mcp_ref.diagnostics.redaction import redact_text
 from mcp_ref.host import configuration
-from mcp_ref.messages.extensions import yaml
 from tests.meta.facts import expect_nothing, nodes_of, python_files, shown
 
 sre_parse: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
@@ -286,7 +286,7 @@ READERS: Dict[str, Callable[[str], Any]] = {
     "configuration": lambda text: yaml.read_yaml("a: b" + text),
     "configuration, a block": lambda text: yaml.read_yaml("a: |\n  " + text),
     "configuration in JSON": lambda text: configuration.parse("a.jsonc", b'{"a": ' + text.encode("utf-8")),
-    "challenge": lambda text: challenge.parse([text]),
+    "challenge": lambda text: discover.parse([text]),
     "body that is no JSON": lambda text: Masker().raw('[{"token": "abcdefgh"}, ' + text),
     "header field": lambda text: Masker().field("WWW-Authenticate", text),
     "line of stderr": lambda text: [masker.stderr(line) for masker in [Masker()] for line in (

@@ -22,7 +22,7 @@ IN_HELP: Dict[str, Set[str]] = {
     },
     "server": {
         "announce_once", "connections", "elicitation_complete", "handler", "has_feature", "lifespan",
-        "remove_prompt", "remove_resource", "tools", "resources", "prompts", "completions",
+        "remove_prompt", "remove_resource", "tasks", "tools", "resources", "prompts", "completions",
     },
     "host": {
         "clients", "close", "disconnect", "follow", "get_prompt", "lost", "policy", "prompts",
@@ -42,7 +42,7 @@ INSIDE: Dict[str, Set[str]] = {
 def shown() -> str:
     """What users read first."""
     return "\n".join(text_of(path) for path in [*PAGES, *python_files("examples")]
-                     if path.name != "moved.md" and path.parent.name != "porting")
+                     if path.parent.name != "porting")
 
 
 def methods_of(made: Any) -> Set[str]:

@@ -14,14 +14,13 @@ from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 import pytest
 
 from mcp_ref import Server
-from mcp_ref.auth.client.code_flow import CodeFlow
 from mcp_ref.auth.client.store import FileStore
-from mcp_ref.auth.client.token_endpoint import ClientInfo, client_assertion
-from mcp_ref.auth.dpop import Prover
+from mcp_ref.auth.client.token_endpoint import ClientInfo, CodeFlow, client_assertion
 from mcp_ref.auth.jose import HmacSigner, split_jwt
-from mcp_ref.server.replay import ENVIRONMENT, States
-from mcp_ref.streamable.server.session_table import new_id
-from mcp_ref.stores.sqlite import SqliteStore
+from mcp_ref.ext.auth.dpop import Prover
+from mcp_ref.ext.stores.sqlite import SqliteStore
+from mcp_ref.server.mrtr import ENVIRONMENT, States
+from mcp_ref.streamable.server.session import new_id
 from tests.conformance.es256 import Es256Signer
 from tests.meta.facts import expect_nothing, nodes_of, python_files, shown
 from tests.support.by_hand import ByHand, asking_server
@@ -32,16 +31,16 @@ from tests.support.scripted_grant import found
 
 GUESSABLE = {"random", "uuid", "_random", "numpy"}
 ALLOWED = {("mcp_ref/streamable/client/streamable.py", "random", "uniform"),
-           ("mcp_ref/examiner/hostile/traffic.py", "random", "Random")}
+           ("mcp_ref/devtools/examiner/hostile/texts.py", "random", "Random")}
 """File, module, and what is used of it: how long clients wait before they come back; what a seed has to repeat."""
 HASHES = {"mcp_ref/server/elicitation.py", "mcp_ref/server/registry/caching.py", "mcp_ref/client/cached_calls.py",
           "mcp_ref/peer/inflight.py"}
 """Files that call `hash`: to see whether there is one, to give one, and to remember cursors and ids that were seen."""
 MADE = {
-    ("mcp_ref/streamable/server/session_table.py", "token_urlsafe"),
-    ("mcp_ref/auth/client/code_flow.py", "token_urlsafe"),
-    ("mcp_ref/auth/dpop.py", "token_urlsafe"), ("mcp_ref/auth/client/token_endpoint.py", "token_urlsafe"),
-    ("mcp_ref/server/elicitation_url.py", "token_urlsafe"), ("mcp_ref/server/replay.py", "urandom"),
+    ("mcp_ref/streamable/server/session.py", "token_urlsafe"),
+    ("mcp_ref/auth/client/token_endpoint.py", "token_urlsafe"),
+    ("mcp_ref/ext/auth/dpop.py", "token_urlsafe"), ("mcp_ref/auth/client/token_endpoint.py", "token_urlsafe"),
+    ("mcp_ref/server/elicitation.py", "token_urlsafe"), ("mcp_ref/server/mrtr.py", "urandom"),
     ("mcp_ref/cli/serve/workers.py", "token_hex"), ("mcp_ref/auth/client/store.py", "token_hex"),
 }
 """File, and what makes secrets there; other files may have such calls, too."""
@@ -205,7 +204,7 @@ def by_states(source: Source) -> List[str]:
 
 
 def by_links(source: Source) -> List[str]:
-    from mcp_ref.server.elicitation_url import _request
+    from mcp_ref.server.elicitation import _request
 
     return [_request("Please", "https://a.example/", None).elicitation_id or "" for _ in range(2)]
 

@@ -1,8 +1,8 @@
 """Recordings of a few messages, and a live client that plays against them."""
 from typing import Any, Dict, List, Sequence
 
-from mcp_ref.playback.player import Book, Player
-from mcp_ref.playback.script import Script
+from mcp_ref.devtools.playback.player import Book, Player
+from mcp_ref.devtools.playback.script import Script
 from mcp_ref.wiretrace import CLIENT, GAP, MESSAGE, SERVER, Event
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}

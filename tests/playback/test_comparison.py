@@ -1,8 +1,8 @@
 """Two recordings, or two values, are compared by meaning."""
 import pytest
 
-from mcp_ref.playback.comparison import compare
-from mcp_ref.playback.meaning import differences
+from mcp_ref.devtools.playback.driver import compare
+from mcp_ref.devtools.playback.script import differences
 
 from .recorded import answer, ask, call, script, tell, text
 

@@ -5,7 +5,7 @@ import queue
 import pytest
 
 from mcp_ref.deadline import clock
-from mcp_ref.playback.player import Book, Player
+from mcp_ref.devtools.playback.player import Book, Player
 
 from .recorded import META, LiveClient, answer, ask, call, script, tell, text
 

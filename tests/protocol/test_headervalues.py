@@ -1,7 +1,7 @@
 """Media types, hosts, origins, session ids and tokens, as peers write them, and as nobody should."""
 import pytest
 
-from mcp_ref.diagnostics.usercode import PLACES
+from mcp_ref.diagnostics.packagelog import PLACES
 from mcp_ref.protocol.streamable_http.header_values import (
     LOOPBACK, Hosts, accepts, authority, bearer, is_session_id, media_type, origin,
 )

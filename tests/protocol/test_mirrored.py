@@ -11,7 +11,7 @@ from mcp_ref.protocol.streamable_http import mirrored
 from mcp_ref.protocol.streamable_http.mirrored import (
     HEADER, SAFE, Mirrored, annotations, decode_value, encode_value, fault, name_of, param_headers, same,
 )
-from mcp_ref.streamable.client.headers import fields_of
+from mcp_ref.streamable.client.posts import fields_of
 
 REGION = [Mirrored("Region", ("region",), "string")]
 

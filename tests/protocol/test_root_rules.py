@@ -5,7 +5,7 @@ import posixpath
 import pytest
 
 from mcp_ref.errors import LocalProtocolError
-from mcp_ref.protocol.roots import check_root_uri, contains, root_path, root_uri
+from mcp_ref.protocol.uris import check_root_uri, contains, root_path, root_uri
 
 GOOD = [
     ("/", "file:///"), ("/disk/user", "file:///disk/user"), ("/disk/user/", "file:///disk/user"),

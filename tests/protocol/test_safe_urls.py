@@ -2,7 +2,7 @@
 import pytest
 
 from mcp_ref.errors import LocalProtocolError
-from mcp_ref.protocol.safe_urls import LinkError, read_link
+from mcp_ref.protocol.elicitation import LinkError, read_link
 
 MOST = 8192
 

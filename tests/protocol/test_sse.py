@@ -4,7 +4,7 @@ from typing import Any, List, Optional
 
 import pytest
 
-from mcp_ref.protocol.streamable_http.sse import SseEvent, SseParser, comment, encode_event
+from mcp_ref.protocol.streamable_http.header_values import SseEvent, SseParser, comment, encode_event
 
 STREAMS = {
     "one event": (b"data: hello\n\n", [(b"hello", "message", None)]),

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from mcp_ref.protocol.tracecontext import KEYS, trace_context, trace_fault
+from mcp_ref.protocol.metakeys import KEYS, trace_context, trace_fault
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 GOOD = "00-%s-%s-01" % (TRACE, PARENT)

@@ -4,8 +4,8 @@ import socket
 import threading
 from typing import Any, Iterator, List, Optional
 
-from mcp_ref.recorder.proxy import RECORDED, Proxy
-from mcp_ref.recorder.telling import Teller
+from mcp_ref.devtools.recorder.proxy import RECORDED, Proxy
+from mcp_ref.devtools.recorder.telling import Teller
 from mcp_ref.wiretrace import Event
 from tests.support.patience import WAIT
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mcp_ref.recorder.imported import Senders, _seconds, har, imported, messages
+from mcp_ref.devtools.recorder.imported import Senders, _seconds, har, imported, messages
 from mcp_ref.wiretrace import TraceError, read, to_object
 from tests.recorder.shimming import SHIM
 from tests.support.patience import WAIT
@@ -62,7 +62,7 @@ def test_lines_that_are_no_messages_are_gaps_or_bytes():
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):
-    monkeypatch.setattr("mcp_ref.recorder.imported._MOST_OPEN", 10)
+    monkeypatch.setattr("mcp_ref.devtools.recorder.imported._MOST_OPEN", 10)
     senders = Senders()
     for number in range(100):
         assert senders.of({**REQUEST, "id": number, "params": {"_meta": {"progressToken": number}}}) == "client"

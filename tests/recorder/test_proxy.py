@@ -15,9 +15,9 @@ import time
 import pytest
 
 import mcp_ref
+from mcp_ref.devtools.recorder import exchanges, proxy
+from mcp_ref.devtools.recorder.proxy import host_of, listen_address
 from mcp_ref.limits import Limits
-from mcp_ref.recorder import exchanges, proxy
-from mcp_ref.recorder.proxy import host_of, listen_address
 from mcp_ref.server.serving.http_listener import HttpListener
 from mcp_ref.wiretrace import Trace
 from tests.recorder.proxying import Recorded, Upstream, exactly, proxied, receive, rest

@@ -14,7 +14,7 @@ import time
 import pytest
 
 import mcp_ref
-from mcp_ref.recorder import backlog
+from mcp_ref.devtools.recorder import telling
 from mcp_ref.wiretrace import Trace, read
 from tests.recorder.shimming import ECHO, SHIM, events, notes, process, python, said, shim
 from tests.support.patience import WAIT
@@ -278,7 +278,8 @@ def test_a_trace_file_that_blocks_does_not_block_the_session(tmp_path):
     fifo = tmp_path / "slow"  # nobody reads it: it takes 64 KiB, and then no more
     os.mkfifo(str(fifo))
     data = b"%s\n" % (b"x" * 1_000_000) * 30
-    code = ("import os, sys\nfrom mcp_ref.recorder import shim, telling\nfrom mcp_ref.wiretrace import JsonLinesSink\n"
+    code = ("import os, sys\nfrom mcp_ref.devtools.recorder import shim, telling\n"
+            "from mcp_ref.wiretrace import JsonLinesSink\n"
             "shim.FINISH_SECONDS = 0.2\nstream = os.fdopen(os.open(%r, os.O_RDWR), 'w')\n"
             "teller = telling.Teller(JsonLinesSink(stream), 'test', shim.RECORDED)\n"
             "os._exit(shim.Shim(sys.argv[1:], teller).run())\n") % str(fifo)
@@ -288,9 +289,9 @@ def test_a_trace_file_that_blocks_does_not_block_the_session(tmp_path):
 
 
 def test_what_was_dropped_is_counted_and_what_follows_is_recorded(monkeypatch):
-    monkeypatch.setattr(backlog, "FEW", 2)
-    waiting, seen = backlog.Backlog(most=1000), []
-    stream = backlog.Stream(waiting, lambda at, count: seen.append(count))
+    monkeypatch.setattr(telling, "FEW", 2)
+    waiting, seen = telling.Backlog(most=1000), []
+    stream = telling.Stream(waiting, lambda at, count: seen.append(count))
     for _ in range(2):
         gate, taken, done = threading.Event(), threading.Event(), threading.Event()
 
@@ -311,7 +312,7 @@ def test_what_was_dropped_is_counted_and_what_follows_is_recorded(monkeypatch):
 
 
 def test_a_full_disk_ends_the_trace_and_not_the_session():
-    code = ("import os, sys\nfrom mcp_ref.recorder import shim, telling\nfrom mcp_ref.wiretrace import *\n"
+    code = ("import os, sys\nfrom mcp_ref.devtools.recorder import shim, telling\nfrom mcp_ref.wiretrace import *\n"
             "stream = open('/dev/full', 'w')\nteller = telling.Teller(JsonLinesSink(stream), 'test', shim.RECORDED)\n"
             "code = shim.Shim(sys.argv[1:], teller).run()\nprint(teller.failure, file=sys.stderr)\nos._exit(code)\n")
     running = subprocess.Popen([*python(code), *CAT], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -19,8 +19,7 @@ from mcp_ref.messages.elicitation import (
 )
 from mcp_ref.messages.roots import ListRootsRequestParams
 from mcp_ref.options import REQUEST_TIMEOUT
-from mcp_ref.protocol.elicitation import FormError
-from mcp_ref.protocol.safe_urls import LinkError
+from mcp_ref.protocol.elicitation import FormError, LinkError
 from mcp_ref.server.elicitation import Answer, NotAccepted, prepare
 from tests.support.asking import Asking
 from tests.support.patience import WAIT

@@ -12,8 +12,7 @@ import pytest
 
 from mcp_ref import Server
 from mcp_ref.messages.base import Annotations
-from mcp_ref.server.registry import directory as directories
-from mcp_ref.server.registry import safefiles
+from mcp_ref.server.registry import directory as directories, safefiles
 from mcp_ref.server.registry.checks import Paging
 from mcp_ref.server.registry.directory import Directory, PathPattern, mime_type_of
 from mcp_ref.server.registry.safefiles import DescriptorTree, Missing, PathTree, TooLarge

@@ -22,7 +22,7 @@ from mcp_ref.peer.extension import Extension
 from mcp_ref.server.serving.http_listener import endpoint_of
 from mcp_ref.server.serving.process import serve
 from mcp_ref.streamable.client.http_sse import HttpSse
-from mcp_ref.streamable.server.call import Caller
+from mcp_ref.streamable.server.wsgi import Caller
 from mcp_ref.transports.lines.sockets import connect_socket
 from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair

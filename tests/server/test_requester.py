@@ -7,11 +7,11 @@ import pytest
 
 from mcp_ref import Context, Server, connect
 from mcp_ref.errors import PeerError
+from mcp_ref.ext.stores.sqlite import SqliteStore
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
 from mcp_ref.server import Requester
 from mcp_ref.server.registry.visibility import _KEPT, requester_in
-from mcp_ref.stores.sqlite import SqliteStore
 from tests.support.http_exchange import Web, exchange
 from tests.support.http_modern import ModernWeb
 from tests.support.requirements_table import HANDSHAKE, STATELESS
@@ -144,7 +144,7 @@ def test_wsgi_and_frameworks_bring_the_query_too() -> None:
     assert statuses == ["200 OK"] and [each["name"] for each in _message(answer)["result"]["tools"]] == ["who", "ops"]
     application.close(0)
     from mcp_ref.server.serving.http_listener import endpoint_of
-    from mcp_ref.streamable.server.call import Caller
+    from mcp_ref.streamable.server.wsgi import Caller
 
     caller = Caller(endpoint_of(server, sessions="none"))
     got = caller.call("POST", "/mcp?group=dev", fields, body)

@@ -10,8 +10,10 @@ from typing import Any, List, Literal, Optional
 
 import pytest
 
+from mcp_ref import stores as tasks
 from mcp_ref.auth import ResourceServer
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, ToolError
+from mcp_ref.ext.stores.sqlite import SqliteStore
 from mcp_ref.jsontext import JsonError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.elicitation import (
@@ -22,11 +24,8 @@ from mcp_ref.messages.roots import ListRootsResult
 from mcp_ref.messages.sampling import CreateMessageRequestParams, CreateMessageResult
 from mcp_ref.protocol import envelope, requeststate
 from mcp_ref.revisions import LATEST
-from mcp_ref.server import Context, Server, UrlElicitationRequired, elicitation
-from mcp_ref.server import mrtr, replay
-from mcp_ref.server.replay import ENVIRONMENT, InputRequired
-from mcp_ref.stores import tasks
-from mcp_ref.stores.sqlite import SqliteStore
+from mcp_ref.server import Context, Server, UrlElicitationRequired, elicitation, mrtr
+from mcp_ref.server.mrtr import ENVIRONMENT, InputRequired
 from tests.support.asking import Asking
 from tests.support.by_hand import EVERYTHING, MODEL_SAYS, ROOTS, ByHand, accept, asking_server, questions, said
 from tests.support.patience import WAIT
@@ -789,14 +788,14 @@ def test_a_state_is_used_once_in_all_processes(number, tmp_path, monkeypatch):
     """[2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST"""
     now = time.time()
     servers, stores = spending(tmp_path, number)
-    for module in (replay, tasks):
+    for module in (mrtr, tasks):
         monkeypatch.setattr(module, "wall_clock", lambda: now)
     states = [state_of(servers[0]) for _ in range(4)]
     for first in (0, 1):
         order = servers[first:] + servers[:first]
         assert [accepts(server, states[first]) for server in order + order] == [True] + [False] * (2 * number - 1)
     assert not accepts(servers[0], states[2]), "max_spent_states are remembered"
-    now += replay.TTL
+    now += mrtr.TTL
     assert accepts(servers[-1], state_of(servers[0])), "the others have expired"
     for store in stores:
         if store is not True:
@@ -807,7 +806,7 @@ def test_states_expire_by_the_clock_of_their_store(tmp_path, monkeypatch):
     """[2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST"""
     servers, stores = spending(tmp_path, 2)
     state = state_of(servers[0])
-    monkeypatch.setattr(replay, "wall_clock", lambda: time.time() + 2 * replay.TTL)
+    monkeypatch.setattr(mrtr, "wall_clock", lambda: time.time() + 2 * mrtr.TTL)
     assert accepts(servers[1], state), "the clock of its host is ahead"
     monkeypatch.setattr(SqliteStore, "now", lambda store: 1 / 0)
     with ByHand(servers[0]) as client:

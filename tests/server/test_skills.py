@@ -5,7 +5,7 @@ import os
 import pytest
 
 from mcp_ref import Server
-from mcp_ref.protocol.skills import MAX_SKILL_BYTES, MAX_SKILL_FILES
+from mcp_ref.protocol.extensions import MAX_SKILL_BYTES, MAX_SKILL_FILES
 from mcp_ref.server import BadSkill, Cache
 from tests.support.patience import WAIT
 from tests.support.scripted import ScriptedPeer

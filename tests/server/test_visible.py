@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Literal, Optional, Tuple
 import pytest
 
 from mcp_ref import Context, Server
-from mcp_ref.diagnostics.usercode import PLACES
+from mcp_ref.diagnostics.packagelog import PLACES
 from mcp_ref.methods import TASKS
 from mcp_ref.server import Cache
 from mcp_ref.server.registry.visibility import Requester, Visible

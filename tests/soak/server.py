@@ -17,14 +17,13 @@ from typing import Any, Dict, List
 
 from tokens import AUDIENCE, ISSUER, SECRET
 
-from mcp_ref import Context, Limits, Server
-from mcp_ref import threads
+from mcp_ref import Context, Limits, Server, threads
 from mcp_ref.auth import JwtVerifier, ResourceServer
-from mcp_ref.bridge import Bridge
+from mcp_ref.devtools.bridge import Bridge
 from mcp_ref.errors import Busy
+from mcp_ref.ext.stores import table
+from mcp_ref.ext.tasks.server import engine
 from mcp_ref.server import SqliteStore, Tasks
-from mcp_ref.server.tasks import engine
-from mcp_ref.streamable.shared import table
 
 TASK_SECONDS = 4.0
 """How long tasks are kept."""

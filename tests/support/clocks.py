@@ -2,7 +2,7 @@
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.stores import sqlite
+from mcp_ref.ext.stores import sqlite
 
 
 class Clock:

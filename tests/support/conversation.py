@@ -21,8 +21,7 @@ from mcp_ref.messages.lifecycle import (
 )
 from mcp_ref.messages.tasks import ClientTasksCapability, ServerTasksCapability
 from mcp_ref.protocol import lifecycle
-from mcp_ref.revisions import HANDSHAKE_REVISIONS
-from mcp_ref.revisions import revision as revision_named
+from mcp_ref.revisions import HANDSHAKE_REVISIONS, revision as revision_named
 from mcp_ref.server import Connection, Route, Server
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair

@@ -12,9 +12,8 @@ from typing import Callable, Iterator, List, Mapping, Optional, Sequence
 
 from mcp_ref.errors import ConnectionLost, Rejected
 from mcp_ref.limits import DEFAULT
-from mcp_ref.transports.base import Received, Transport, why_ended
-from mcp_ref.transports.forwarding import Forwarding
-from mcp_ref.transports.lines.stream import LineSplitter
+from mcp_ref.transports.base import Forwarding, Received, Transport, why_ended
+from mcp_ref.transports.lines.stdio import LineSplitter
 
 from .patience import WAIT
 

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mcp_ref.http11.message import Exchange, Headers, HttpRequest, Pairs
 from mcp_ref.limits import DEFAULT, Limits
-from mcp_ref.protocol.streamable_http.sse import SseEvent, SseParser
+from mcp_ref.protocol.streamable_http.header_values import SseEvent, SseParser
 from mcp_ref.streamable.server.endpoint import Endpoint
 
 from .scripted import PATIENCE

@@ -8,14 +8,13 @@ server of ours, so both sides of its pipe are judged. Where a test gives a trace
 import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
-from mcp_ref.checker import CheckedTrace, Finding
-from mcp_ref.checker.rules import load
+from mcp_ref.devtools.checker import CheckedTrace, Finding
+from mcp_ref.devtools.checker.rules import load
 from mcp_ref.http11.message import Exchange
 from mcp_ref.streamable.http_trace import HttpTrace, TracedExchange
 from mcp_ref.streamable.server.endpoint import Endpoint
 from mcp_ref.streamable.server.http_sse import SseEndpoint
-from mcp_ref.transports.base import REPLIES, Transport
-from mcp_ref.transports.forwarding import Forwarding
+from mcp_ref.transports.base import REPLIES, Forwarding, Transport
 from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.tap import Tap
 from mcp_ref.wiretrace import MESSAGE, Event, Trace

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from mcp_ref import Context, Server
 from mcp_ref.auth import AccessToken, ResourceServer
-from mcp_ref.auth.challenge import parse
+from mcp_ref.auth.discover import parse
 from mcp_ref.http11.message import Headers
 from mcp_ref.server.serving.http_listener import endpoint_of
 

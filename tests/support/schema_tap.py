@@ -12,8 +12,7 @@ from mcp_ref.deadline import Deadline
 from mcp_ref.peer.sender import Sender
 from mcp_ref.protocol.envelope import VERSION
 from mcp_ref.revisions import find
-from mcp_ref.transports.base import Received, Transport
-from mcp_ref.transports.exchanges import Outgoing
+from mcp_ref.transports.base import Outgoing, Received, Transport
 from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.tap import Tap
 

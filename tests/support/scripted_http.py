@@ -15,7 +15,7 @@ import socket
 import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from mcp_ref.protocol.streamable_http.sse import encode_event
+from mcp_ref.protocol.streamable_http.header_values import encode_event
 
 from .patience import WAIT
 

@@ -12,16 +12,16 @@ from typing import Any, Callable, Dict, List, Tuple, Type
 
 from mcp_ref import Context, Host, Server, ToolError, connect
 from mcp_ref.client import Client, to_text
+from mcp_ref.devtools.playback.driver import compare
+from mcp_ref.devtools.playback.player import Book, Player
+from mcp_ref.devtools.playback.script import Script
+from mcp_ref.devtools.playback.web import Site
 from mcp_ref.errors import ConnectionLost, LocalProtocolError, NoThreads
 from mcp_ref.host import Policy
 from mcp_ref.jsontext import JsonError, dumps, loads
-from mcp_ref.playback.comparison import compare
-from mcp_ref.playback.player import Book, Player
-from mcp_ref.playback.script import Script
-from mcp_ref.playback.web import Site
 from mcp_ref.server import Inline
 from mcp_ref.server.serving.http_listener import endpoint_of
-from mcp_ref.streamable.server.call import Caller
+from mcp_ref.streamable.server.wsgi import Caller
 from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair
 from mcp_ref.wiretrace import Trace

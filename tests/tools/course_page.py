@@ -26,15 +26,15 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 
 import course  # noqa: E402
 
-from mcp_ref.checker import Checker  # noqa: E402
-from mcp_ref.cli.learn.glossary import glossary  # noqa: E402
-from mcp_ref.inspector import SessionRecord, page  # noqa: E402
+from mcp_ref.cli.learn.entries import glossary  # noqa: E402
+from mcp_ref.devtools.checker import Checker  # noqa: E402
+from mcp_ref.devtools.inspector import SessionRecord, page  # noqa: E402
 from mcp_ref.wiretrace import read  # noqa: E402
 
 TARGET = BUILD / "course.html"
 SECONDS = 60
 _TITLE, _DATA = "the-title-of-the-session", "the-record-of-the-session"
-_COLOURS = (get_data("mcp_ref.inspector", "page.css") or b"").decode("utf-8").partition("* {")[0]
+_COLOURS = (get_data("mcp_ref.devtools.inspector", "page.css") or b"").decode("utf-8").partition("* {")[0]
 _STYLE = _COLOURS + """
 * { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; }

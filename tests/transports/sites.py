@@ -8,9 +8,9 @@ import contextlib
 import json
 
 from mcp_ref import Server
+from mcp_ref.ext.stores import resumption, table
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context, SqliteStore
-from mcp_ref.streamable.shared import resumption, table
 from tests.support.http_exchange import Web
 from tests.support.patience import WAIT
 from tests.support.sides import Gate

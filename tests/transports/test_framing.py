@@ -6,7 +6,7 @@ import pytest
 
 from mcp_ref.errors import LocalProtocolError, Rejected
 from mcp_ref.transports.base import Received
-from mcp_ref.transports.lines.stream import LineSplitter, frame
+from mcp_ref.transports.lines.stdio import LineSplitter, frame
 
 LIMIT = 10
 TOO_LONG = "message of %d bytes exceeds max_message_bytes (10)"

@@ -9,7 +9,7 @@ import pytest
 from mcp_ref import Context, Limits, Server, connect
 from mcp_ref.http11.message import Exchange
 from mcp_ref.http11.server.connection import ClientConnection
-from mcp_ref.protocol.streamable_http.sse import SseParser
+from mcp_ref.protocol.streamable_http.header_values import SseParser
 from mcp_ref.streamable.server.authenticate import OneToken
 from mcp_ref.transports.lines.sockets import connect_socket
 from tests.support.http_exchange import Web, opening, request

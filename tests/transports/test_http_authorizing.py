@@ -6,13 +6,12 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import pytest
 
 from mcp_ref import connect, deadline
-from mcp_ref.client import Client, era
+from mcp_ref.client import Client, opening as era
 from mcp_ref.errors import (
     AuthError, ConnectFailed, HttpStatus, InsufficientScope, McpError, RequestCancelled, RequestTimeout, Unauthorized,
 )
-from mcp_ref.host import Host
-from mcp_ref.host import host as hosts
-from mcp_ref.http11.client.connect import CancelScope, Abandoned
+from mcp_ref.host import Host, host as hosts
+from mcp_ref.http11.client.connect import Abandoned, CancelScope
 from mcp_ref.http11.client.connection_pool import ConnectionPool
 from mcp_ref.http11.message import Headers
 from mcp_ref.limits import DEFAULT, Limits
@@ -20,7 +19,7 @@ from mcp_ref.peer import sender
 from mcp_ref.peer.request_table import RequestTable
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, LATEST
 from mcp_ref.streamable.client import http_sse
-from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, AuthRefusal
+from mcp_ref.streamable.client.auth_provider import AuthRefusal, Authorizer, Authorizing
 from mcp_ref.streamable.client.http_sse import HttpSse
 from mcp_ref.wiretrace import Trace
 from tests.support.auth_server import browser

@@ -10,9 +10,9 @@ from mcp_ref import deadline
 from mcp_ref.errors import ConnectionLost, RequestTimeout
 from mcp_ref.http11.message import HttpRequest
 from mcp_ref.limits import Limits
-from mcp_ref.streamable.server import call as call_module
-from mcp_ref.streamable.server.call import Caller
+from mcp_ref.streamable.server import wsgi as call_module
 from mcp_ref.streamable.server.endpoint import Endpoint
+from mcp_ref.streamable.server.wsgi import Caller
 from tests.support.clocks import by_hand
 from tests.support.http_exchange import BOTH, opening, request
 from tests.support.requirements_table import HANDSHAKE

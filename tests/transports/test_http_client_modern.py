@@ -13,14 +13,13 @@ from mcp_ref.errors import (
     AnswerLost, ConnectFailed, HttpStatus, LocalProtocolError, PeerError, PeerProtocolError, TransportError,
 )
 from mcp_ref.limits import Limits
-from mcp_ref.protocol import envelope, negotiation
+from mcp_ref.protocol import envelope, lifecycle
 from mcp_ref.protocol.streamable_http import mirrored
 from mcp_ref.revisions import LATEST, LATEST_HANDSHAKE
 from mcp_ref.streamable.client.detect import HttpAuto
 from mcp_ref.streamable.client.http_sse import HttpSse
 from mcp_ref.streamable.client.streamable import StreamableHttp
-from mcp_ref.transports.base import Failed
-from mcp_ref.transports.exchanges import ExchangeTransport, Outgoing, Unanswered
+from mcp_ref.transports.base import ExchangeTransport, Failed, Outgoing, Unanswered
 from mcp_ref.transports.tap import Tap
 from mcp_ref.wiretrace import Trace
 from tests.support.scripted import PATIENCE
@@ -778,7 +777,7 @@ SUPPORTED = {"supported": ["2026-07-28"], "requested": "x"}
 ])
 def test_what_is_recognized_as_an_error_of_the_stateless_era(
         code: int, data: Any, status: Optional[int], modern: bool) -> None:
-    assert negotiation.recognized(code, data, status) is modern
+    assert lifecycle.recognized(code, data, status) is modern
 
 
 # --- Seen by others ---------------------------------------------------------------------------------------------------

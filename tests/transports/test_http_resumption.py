@@ -592,7 +592,7 @@ def test_a_process_that_ends_says_so_to_whoever_follows(tmp_path, monkeypatch):
 APP = """
 import os, sys, threading
 from mcp_ref import Context, Server
-from mcp_ref.streamable.shared import resumption
+from mcp_ref.ext.stores import resumption
 resumption.ASK_SECONDS, resumption.LOST_SECONDS = 0.1, 1.0
 server = Server("app")
 

@@ -12,10 +12,9 @@ from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.http11.server.owners import Owners, network_of
 from mcp_ref.limits import Limits
 from mcp_ref.protocol.lifecycle import OPERATING
-from mcp_ref.streamable.server.call import Caller
 from mcp_ref.streamable.server.endpoint import Endpoint
-from mcp_ref.streamable.server.session import HttpSession
-from mcp_ref.streamable.server.session_table import SessionTable
+from mcp_ref.streamable.server.session import HttpSession, SessionTable
+from mcp_ref.streamable.server.wsgi import Caller
 from tests.support.http_exchange import BOTH, ScriptedExchange, Web, exchange, opening
 from tests.support.patience import WAIT
 from tests.support.sides import in_thread, working_server

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from mcp_ref.ext.stores import contract, resumption, sqlite, table as table_module
 from mcp_ref.limits import Limits
 from mcp_ref.server import SqliteStore
-from mcp_ref.stores import contract, sqlite
-from mcp_ref.streamable.shared import resumption, table as table_module
 from tests.support.clocks import of_stores
 from tests.support.http_exchange import opening
 from tests.support.requirements_table import HANDSHAKE

@@ -476,7 +476,7 @@ def test_batches_of_many_sessions_have_no_more_threads_than_one_server() -> None
 
 
 def test_an_endpoint_of_wsgi_has_the_same_bounds() -> None:
-    from mcp_ref.streamable.server.call import Caller
+    from mcp_ref.streamable.server.wsgi import Caller
 
     limits = Limits(max_questions=0)
     endpoint = Endpoint(working_server(ASKS, limits=limits).connect, limits=limits)

@@ -35,14 +35,13 @@ from urllib.parse import urlsplit
 from ...deadline import Deadline
 from ...errors import AuthError, DiscoveryFailed, TokenRefused, Unauthorized
 from ...options import closest, spelt
-from ..urls import configured
+from ..fetch import configured
 from . import registration
-from .code_flow import CodeFlow, check_pkce, parameters, same
 from .grant import Grant
 from .registration import check_client_id_url
 from .single_flight import GrantContext, call_in_thread
 from .store import TokenStore
-from .token_endpoint import ClientInfo, Token, union
+from .token_endpoint import ClientInfo, CodeFlow, Token, check_pkce, parameters, same, union
 
 if TYPE_CHECKING:
     from ..discover import Discovered

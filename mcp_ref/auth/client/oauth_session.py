@@ -62,11 +62,9 @@ from ...http11.client.connect import Abandoned
 from ...http11.message import Headers
 from ...limits import DEFAULT, Limits
 from ...revisions import LATEST
-from ...streamable.client.auth_provider import Authorizer, Fields, CancelScope, AuthRefusal
-from ..challenge import OFFLINE, find, parse, scopes_wanted
-from ..discover import ISSUER_SLASH, Discovered, discover, first
-from ..fetch import Fetcher, Reach
-from ..urls import canonical, checked, origin, shown
+from ...streamable.client.auth_provider import AuthRefusal, Authorizer, CancelScope, Fields
+from ..discover import ISSUER_SLASH, OFFLINE, Discovered, discover, find, first, parse, scopes_wanted
+from ..fetch import Fetcher, Reach, canonical, checked, origin, shown
 from .single_flight import GrantContext, SingleFlight
 from .token_endpoint import Token, sayable, union
 
@@ -116,7 +114,7 @@ class OAuthSession(Authorizer):
         self._fetcher = Fetcher(limits, ssl_context=ssl_context, cafile=cafile, reach=reach)
         self._prover = None
         if grant.dpop is not None:
-            from ..dpop import Prover
+            from ...ext.auth.dpop import Prover
 
             self._prover = Prover(grant.dpop, grant.now)
         self._lock = threading.Lock()  # guards `_flight`: at most one is under way

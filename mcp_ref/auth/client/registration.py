@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 
 from ...errors import AuthError, DiscoveryFailed, RegistrationRefused
 from ...jsonrpc import json_type
-from ..urls import configured, shown, split
+from ..fetch import configured, shown, split
 from .token_endpoint import ClientInfo, explained, method_for, sayable, union
 
 if TYPE_CHECKING:

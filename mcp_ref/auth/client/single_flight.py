@@ -30,8 +30,8 @@ from .token_endpoint import ClientInfo, TokenEndpoint
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from ...ext.auth.dpop import Prover
     from ..discover import Discovered
-    from ..dpop import Prover
     from ..fetch import Fetcher
     from ..jose import Signer
 

@@ -10,5 +10,5 @@ module               contents
 `resource_server`    `ResourceServer`, which `Server(auth=...)` takes, and the documents that it publishes
 ===================  ======================================================================================
 
-The proofs of DPoP are checked in `mcp_ref.auth.dpop`.
+The proofs of DPoP are checked in `mcp_ref.ext.auth.dpop`.
 """

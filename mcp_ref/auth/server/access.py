@@ -45,7 +45,7 @@ from ...options import spelt
 from ...protocol.uris import Folded, folded, normal
 from ...streamable.server.authenticate import AccessDenied
 from ...uritemplate import Template
-from ..challenge import OFFLINE, SCOPE, format_challenge
+from ..discover import OFFLINE, SCOPE, format_challenge
 from ..jws import PUBLIC_KEY_ALGORITHMS
 
 _TOKEN = re.compile(r"[\x21-\x7e]+\Z")

@@ -69,7 +69,7 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Set, Union
 from urllib.parse import urlsplit
 
-from ...diagnostics.usercode import place_of
+from ...diagnostics.packagelog import place_of
 from ...errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from ...http11.message import Exchange, HttpRequest
 from ...jsonrpc import Batch, Frame, Notification, Request
@@ -79,10 +79,9 @@ from ...options import spelt
 from ...protocol.streamable_http.refusals import Pairs, preflight
 from ...streamable.server.authenticate import AccessDenied, Guard
 from ..discover import AuthorizationServer, metadata_of
-from ..fetch import Fetcher
+from ..fetch import Fetcher, canonical, checked, origin, resource_metadata_urls, split
 from ..jws import PUBLIC_KEY_ALGORITHMS
-from ..urls import canonical, checked, origin, resource_metadata_urls, split
-from .access import AccessToken, Asked, Principal, AccessRefusals, ScopePolicy, Scopes, Verify, checked_scopes
+from .access import AccessRefusals, AccessToken, Asked, Principal, ScopePolicy, Scopes, Verify, checked_scopes
 
 
 class ResourceServer(Guard):
@@ -99,7 +98,7 @@ class ResourceServer(Guard):
     ``audience``: other names for ``resource`` that tokens may have as their audience, if an authorization server does
     not know it by its URL. ``scopes_supported``: those that clients ask for without a better hint (default:
     ``scopes``). ``dpop``: True if clients may prove that they hold the key of their token, "required" if they must; see
-    `mcp_ref.auth.dpop`. A token that is bound to a key is of no use without that; one that is bound to anything
+    `mcp_ref.ext.auth.dpop`. A token that is bound to a key is of no use without that; one that is bound to anything
     else, such as a certificate, is of no use here, see `AccessToken.unproved`. ``resource_name``, ``documentation``:
     for people. ``realm``: goes into challenges.
 
@@ -152,7 +151,7 @@ class ResourceServer(Guard):
         self._audience = {_spelled(name) for name in (self.resource, *names)}
         self._proofs: Any = None  # a `ProofChecker`, where there is DPoP
         if dpop:
-            from ..dpop import ProofChecker
+            from ...ext.auth.dpop import ProofChecker
 
             self._proofs = ProofChecker(self.resource, now, limits)
         self._now = now

@@ -56,10 +56,9 @@ from ...errors import AuthError, DiscoveryFailed, Unauthorized
 from ...limits import DEFAULT, Limits
 from ...options import spelt
 from ..discover import metadata_of
-from ..fetch import Fetcher, basic
+from ..fetch import Fetcher, basic, configured
 from ..jose import split_jwt
 from ..jws import ALGORITHMS, KeySet, secret_key
-from ..urls import configured
 from .access import AccessToken, Verify
 
 Now = Callable[[], float]

@@ -30,8 +30,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
 
 from ...options import closest
 from ...version import __version__
-from ..command import Command, Commands, program
-from ..output import DONE, UsageError, note, open_file, replacing, say, say_json
+from ..output import DONE, Command, Commands, UsageError, note, open_file, program, replacing, say, say_json
 from . import parts
 from .loader import PROGRAM
 

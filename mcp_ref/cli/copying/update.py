@@ -37,8 +37,7 @@ import re
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...version import __version__
-from .copies import Copy, VendorError, digest, originals
-from .parts import ORIGINALS
+from .parts import ORIGINALS, Copy, VendorError, digest, originals
 
 _OURS, _MIDDLE, _THEIRS = b"<<<<<<< local\n", b"=======\n", b">>>>>>> mcp_ref %s\n"
 

@@ -3,7 +3,7 @@
 ``vendor lib`` makes ``lib/mcp_ref``; with ``--as host.mcp`` it is ``lib/host/mcp``, and it is imported under that
 name. Running it again replaces the copy, unless somebody changed it there: ``vendor lib`` finds the one copy below
 ``lib``, and takes the parts that it consists of, unless ``--as``, ``--only`` or ``--all`` say otherwise. The copy holds
-a manifest of its files and an archive of the originals (`mcp_ref.cli.copying.copies`). ``--update`` merges a later
+a manifest of its files and an archive of the originals (`mcp_ref.cli.copying.parts`). ``--update`` merges a later
 version with what was changed: see `mcp_ref.cli.copying.update`.
 
 ``vendor --zip lib/mcp.zip`` makes one file instead, from which the package is imported once it is in ``sys.path``. Made
@@ -22,11 +22,11 @@ import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...version import __version__
-from ..command import Command, Commands
-from ..output import DONE, FAILED, UsageError, counted, note, one_line, open_file, replacing, say, say_json
+from ..output import (
+    DONE, FAILED, Command, Commands, UsageError, counted, note, one_line, open_file, replacing, say, say_json,
+)
 from . import parts
-from .copies import Copy, VendorError, moves_since, packed, parts_since, read_copy, with_manifest
-from .parts import MANIFEST, ORIGINALS
+from .parts import MANIFEST, ORIGINALS, Copy, VendorError, moves_since, packed, parts_since, read_copy, with_manifest
 
 _TIME = (1980, 1, 1, 0, 0, 0)
 """The time of each file in an archive: the earliest that the format has, so that equal copies have equal bytes."""

@@ -8,9 +8,10 @@ from typing import Any, Callable, Optional, Tuple
 
 from ...errors import AnswerLost, AuthError, ConnectionLost, HttpStatus, PeerProtocolError, RequestTimeout
 from ...streamable.client.posts import WRONG_PATH, WRONG_PATHS
-from .causes import LISTS, Symptom, fails_at
-from .evidence import HTTP, Finding, Patient, SeenExchange
-from .looks import elsewhere, first_words, login, names_in_certificate, speaks_tls
+from .evidence import (
+    HTTP, LISTS, Finding, Patient, SeenExchange, Symptom, elsewhere, fails_at, first_words, login, names_in_certificate,
+    speaks_tls,
+)
 
 ADDRESS, PROXY, NAME, CONNECTION, HANDSHAKE = "address", "proxy", "name", "connection", "handshake"
 """Steps."""

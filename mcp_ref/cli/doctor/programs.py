@@ -6,11 +6,9 @@ import shutil
 from typing import Callable, Optional, Tuple
 
 from ...errors import ConnectionLost, RequestTimeout
-from ...transports.lines.missing import instead, like_file
-from ..command import program
-from .causes import LISTS, Symptom, fails_at
-from .evidence import Finding, Patient
-from .looks import answers_at_the_end
+from ...transports.lines.process import instead, like_file
+from ..output import program
+from .evidence import LISTS, Finding, Patient, Symptom, answers_at_the_end, fails_at
 
 WORDS, PROGRAM, HANDSHAKE = "command", "program", "handshake"
 """Steps."""

@@ -17,13 +17,11 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from urllib.parse import urlsplit
 
 from ...host.catalogue import MAX_SERVER_NAME, check_server_name
-from ...host.dialects import ServerEntry, shape
+from ...host.configuration import ServerEntry, shape
 from ...options import closest
-from ...transports.lines.missing import instead
-from ...transports.lines.process import arguments
+from ...transports.lines.process import arguments, instead
 from ...urls import scheme_of
-from ..command import Command, Commands, program
-from ..output import DONE, UsageError, note, one_line, say, say_json
+from ..output import DONE, Command, Commands, UsageError, note, one_line, program, say, say_json
 from ..use.connecting import entry_named
 from ..use.values import pairs_of
 from .merging import CannotKeep, EntryPlace, merged, read, rendered, write

@@ -14,7 +14,7 @@ import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...host.configuration import MAX_FILE, parse, without_comments, without_last_commas
-from ...messages.extensions.yaml import blocks, reads_as_text
+from ...yaml import blocks, reads_as_text
 from ..output import open_file
 
 _SPACE = re.compile(r"\s*")

@@ -8,5 +8,5 @@ module          what it has
 `questions`     what servers ask and a person answers in the page
 =============== ======================================================================================================
 
-The page itself, what it is told and who may ask is in `mcp_ref.inspector`.
+The page itself, what it is told and who may ask is in `mcp_ref.devtools.inspector`.
 """

@@ -19,10 +19,9 @@ from functools import partial
 from html import escape
 from typing import Any, Dict, List, Tuple
 
-from ...inspector.live import Access, Feed
+from ...devtools.inspector.live import Access, Feed
 from ...limits import DEFAULT
-from ..command import Command, Commands
-from ..output import DONE, UsageError, note, one_line, say
+from ..output import DONE, Command, Commands, UsageError, note, one_line, say
 from ..use.connecting import entries_of, target_options
 
 _HELP = """\
@@ -53,7 +52,7 @@ def _inspect(options: Any) -> int:
     recorded = _recording(options)
     from ...http11.server.server import HttpServer
     from ...streamable.server.own_routes import OwnRoutes, own_route
-    from ..learn.glossary import glossary
+    from ..learn.entries import glossary
     from .desk import Desk
 
     feed = Feed("Inspector", glossary)
@@ -94,7 +93,7 @@ def _handle(own: Any, exchange: Any) -> None:
 
 def _trace(options: Any, feed: Feed) -> Any:
     from ...wiretrace import Trace
-    from ..tracing import trace_to
+    from ..output import trace_to
 
     trace = trace_to(options.trace, feed.take) or Trace(feed.take)
     trace.records("process", "stderr", "documents")

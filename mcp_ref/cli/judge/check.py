@@ -12,16 +12,13 @@ import gc
 import itertools
 from typing import Any, Callable, Dict, List
 
-from ...checker import Checker
-from ...checker.findings import VIOLATION, WARNING
-from ...checker.formats import FORMATS, as_json
-from ...checker.report import AcceptError, Report, read_accepted
-from ...checker.rules import Rule, load
+from ...devtools.checker import Checker
+from ...devtools.checker.findings import VIOLATION, WARNING
+from ...devtools.checker.report import FORMATS, AcceptError, Report, as_json, read_accepted
+from ...devtools.checker.rules import Rule, load
 from ...diagnostics.masking import Masker
 from ...wiretrace import GAP, Event, Position, TraceCut, TraceError
-from ..command import Command, Commands
-from ..output import DONE, FAILED, UsageError, as_json as json_text
-from ..output import note, say, say_json, write_file
+from ..output import DONE, FAILED, Command, Commands, UsageError, as_json as json_text, note, say, say_json, write_file
 
 _LEVELS = (VIOLATION, WARNING)
 COLLECTED = 35_000
@@ -106,7 +103,7 @@ def judge_file(name: str, take: Callable[[Event, int], Any], done: str) -> str:
 
     ``done``: what cannot be done, in the text of the `UsageError` for a file that cannot be read.
     """
-    from ...recorder.imported import imported
+    from ...devtools.recorder.imported import imported
 
     position, seen = Position(), {""}
     try:

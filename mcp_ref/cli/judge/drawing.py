@@ -2,8 +2,8 @@
 
 from typing import Iterable, Iterator, List, Tuple
 
-from ...checker import Checker, Finding
-from ...ladder.conversation import Conversation, Remark, Scribe
+from ...devtools.checker import Checker, Finding
+from ...devtools.ladder.conversation import Conversation, Remark, Scribe
 from ...wiretrace import Event
 
 

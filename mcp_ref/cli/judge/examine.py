@@ -12,25 +12,24 @@ from secrets import randbelow
 from textwrap import wrap
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
 
-from ...checker.rules import load as load_rules
-from ...examiner import wire_to
-from ...examiner.clients.examination import WAYS, ClientExamination
-from ...examiner.clients.starts import ByHand, CommandStart
-from ...examiner.examination import BROKEN, PATIENCE, WARNED, Examination
-from ...examiner.hostile import ATTACKS, FRAGILE
-from ...examiner.hostile import SECONDS as HOSTILE_SECONDS
-from ...examiner.report import FORM, FORMS, WIDTH, ExaminationReport
-from ...examiner.scenes import load
-from ...examiner.stage import ALL
-from ...examiner.talk import NotSpoken, Wire
+from ...deprecations import requirements
+from ...devtools.checker.rules import load as load_rules
+from ...devtools.examiner import wire_to
+from ...devtools.examiner.clients.stage import WAYS, ClientExamination
+from ...devtools.examiner.clients.starts import ByHand, CommandStart
+from ...devtools.examiner.examination import BROKEN, PATIENCE, WARNED, Examination
+from ...devtools.examiner.hostile import ATTACKS, FRAGILE, SECONDS as HOSTILE_SECONDS
+from ...devtools.examiner.report import FORM, FORMS, WIDTH, ExaminationReport
+from ...devtools.examiner.scenes import load
+from ...devtools.examiner.stage import ALL
+from ...devtools.examiner.talk import NotSpoken, Wire
 from ...limits import DEFAULT
 from ...options import closest
-from ...requirements import requirements
 from ...revisions import REVISIONS, Revision, revision
 from ...wiretrace import CLIENT, SERVER, Event, Trace
-from ..command import Command, Commands
-from ..output import DONE, FAILED, UNREACHABLE, UsageError, note, one_line, say, say_json, write_file
-from ..tracing import trace_to
+from ..output import (
+    DONE, FAILED, UNREACHABLE, Command, Commands, UsageError, note, one_line, say, say_json, trace_to, write_file,
+)
 from ..use.connecting import take_entry, target_arguments, target_options
 
 _HELP = """\

@@ -4,12 +4,11 @@ import argparse
 import os
 from typing import Any, Dict, Tuple
 
-from ...checker import Checker
-from ...ladder.conversation import NOTE, Scribe, Step
-from ...ladder.stretches import between, elided
+from ...devtools.checker import Checker
+from ...devtools.ladder.conversation import NOTE, Scribe, Step
+from ...devtools.ladder.text import between, elided
 from ...wiretrace import Event
-from ..command import Command, Commands
-from ..output import DONE, UsageError, note, say, write_file
+from ..output import DONE, Command, Commands, UsageError, note, say, write_file
 from .check import judge_file
 from .drawing import drawn_with
 
@@ -27,7 +26,7 @@ FILE is what the command check reads: a trace, a HAR, or JSON-RPC messages one a
 
 
 def _ladder(options: Any) -> int:
-    from ...ladder import mermaid, text
+    from ...devtools.ladder import mermaid, text
 
     if options.html is not None:
         return _page(options)
@@ -59,7 +58,7 @@ def _ladder(options: Any) -> int:
 
 def _page(options: Any) -> int:
     """Write the page of a session."""
-    from ...inspector import page
+    from ...devtools.inspector import page
 
     if options.mermaid or options.first is not None or options.last is not None:
         raise UsageError("--html shows the whole session: leave out --mermaid, --from and --to")
@@ -74,8 +73,8 @@ def _page(options: Any) -> int:
 def document_of(file: str) -> Tuple[Dict[str, Any], Checker, str]:
     """Return a recorded session as a page reads it, its judge, and a note if the recording broke off. Raises
     `UsageError`."""
-    from ...inspector import SessionRecord
-    from ..learn.glossary import glossary
+    from ...devtools.inspector import SessionRecord
+    from ..learn.entries import glossary
 
     checker, record = Checker(), SessionRecord()
 

@@ -4,10 +4,8 @@ import argparse
 import threading
 from typing import Any, List
 
-from ...playback.meaning import shown_request
-from ...playback.script import Script
-from ..command import Command, Commands
-from ..output import DONE, FAILED, UsageError, note, say, say_json
+from ...devtools.playback.script import Script, shown_request
+from ..output import DONE, FAILED, Command, Commands, UsageError, note, say, say_json
 from .check import judge_file
 
 _SHOWN = 5
@@ -70,8 +68,7 @@ def _replay(options: Any) -> int:
 
 
 def _as_server(options: Any, script: Script) -> int:
-    from ...playback.pipe import play
-    from ...playback.player import Book
+    from ...devtools.playback.player import Book, play
 
     book = Book(script, 1.0 if options.speed is None else options.speed)
     try:
@@ -86,8 +83,8 @@ def _as_server(options: Any, script: Script) -> int:
 
 
 def _serve(book: Any, listen: str) -> None:
-    from ...playback.web import Site
-    from ...recorder.proxy import listen_address
+    from ...devtools.playback.web import Site
+    from ...devtools.recorder.proxy import listen_address
     from ...server.serving.process import Termination
 
     try:
@@ -118,9 +115,9 @@ def _tell(book: Any) -> None:
 
 
 def _as_client(options: Any, script: Script) -> int:
-    from ...examiner import wire_to
-    from ...playback.driver import Drive
-    from ..tracing import trace_to
+    from ...devtools.examiner import wire_to
+    from ...devtools.playback.driver import Drive
+    from ..output import trace_to
 
     if not options.timeout > 0:
         raise UsageError("--timeout must be more than 0 seconds")
@@ -164,7 +161,7 @@ def _lines(drive: Any, wrong: List[Any]) -> List[str]:
 
 
 def _trace_diff(options: Any) -> int:
-    from ...playback.comparison import compare
+    from ...devtools.playback.driver import compare
 
     found = compare(read_script(options.left, "compared"), read_script(options.right, "compared"))
     if options.json:
@@ -188,7 +185,7 @@ def _speed(text: str) -> float:
 
 
 def _replay_options(parser: argparse.ArgumentParser) -> None:
-    from ..tracing import trace_option
+    from ..output import trace_option
 
     parser.epilog = _REPLAY
     parser.add_argument("file", metavar="FILE", help="a recording")

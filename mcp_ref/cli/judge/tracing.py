@@ -7,12 +7,10 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Iterator, List, Sequence, Tuple
 
-from ..command import Command, Commands
-from ..output import DONE, UsageError
-from ..output import note
+from ..output import DONE, Command, Commands, UsageError, note
 
 if TYPE_CHECKING:
-    from ...recorder.telling import Teller
+    from ...devtools.recorder.telling import Teller
     from ...wiretrace import Sink
 
 SWITCH_SECONDS = 1e-4
@@ -37,7 +35,7 @@ def _trace(options: Any) -> int:
     if options.http:
         ends_of(options.http)  # before a file is made
     if options.server:
-        from ...recorder.shim import located
+        from ...devtools.recorder.shim import located
         from ...transports.lines.process import arguments
 
         # Looked for first, so that no file is made for a server that there is not.
@@ -47,7 +45,7 @@ def _trace(options: Any) -> int:
             through_proxy(options.http, options.keep_host, sink, options.allowed_host or ())
             return DONE
         code = through_shim(options.server if options.live else options.server[0], sink, options.out == "-")
-    from ...recorder.shim import end_as
+    from ...devtools.recorder.shim import end_as
 
     return end_as(code)
 
@@ -57,8 +55,8 @@ def through_shim(command: Any, sink: "Sink", shown: bool = False) -> int:
 
     ``shown``: the sink writes on standard error.
     """
-    from ...recorder.shim import RECORDED, Shim
-    from ...recorder.telling import Teller
+    from ...devtools.recorder.shim import RECORDED, Shim
+    from ...devtools.recorder.telling import Teller
     from ...transports.lines.process import arguments
 
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -72,8 +70,8 @@ def through_shim(command: Any, sink: "Sink", shown: bool = False) -> int:
 
 def through_proxy(http: List[str], keep_host: bool, sink: "Sink", allowed_hosts: Sequence[str] = ()) -> None:
     """Run a proxy until a signal ends it. ``http``: where it listens, and the URL of the server."""
-    from ...recorder.proxy import RECORDED, Proxy
-    from ...recorder.telling import Teller
+    from ...devtools.recorder.proxy import RECORDED, Proxy
+    from ...devtools.recorder.telling import Teller
     from ...server.serving.process import Termination
 
     host, port = ends_of(http)
@@ -98,9 +96,9 @@ def through_proxy(http: List[str], keep_host: bool, sink: "Sink", allowed_hosts:
 
 def ends_of(http: List[str]) -> Tuple[str, int]:
     """Return host and port of LISTEN, the first of two. Raises `UsageError` if it is none, or the second is no URL."""
+    from ...devtools.recorder.proxy import listen_address
     from ...errors import ConnectFailed
     from ...http11.client.connect import server_url
-    from ...recorder.proxy import listen_address
 
     try:
         found = listen_address(http[0])
@@ -113,7 +111,7 @@ def ends_of(http: List[str]) -> Tuple[str, int]:
 
 
 def _convert(options: Any) -> int:
-    from ...recorder.imported import imported
+    from ...devtools.recorder.imported import imported
     from ...wiretrace import JsonLinesSink, TraceCut, TraceError
 
     source, target = options.convert
@@ -146,8 +144,8 @@ def _convert(options: Any) -> int:
 
 
 def _tell_failure(teller: "Teller", recorded: bool, shown: bool = False) -> None:
-    from ...recorder.backlog import stuck
-    from ...recorder.shim import takes_more
+    from ...devtools.recorder.shim import takes_more
+    from ...devtools.recorder.telling import stuck
 
     if stuck() and (shown or not takes_more(2)):
         return  # nobody reads our standard error: writing there would wait for ever, too
@@ -163,7 +161,7 @@ def _sink(target: str) -> "Iterator[Sink]":
 
     Where there can be no file, the sink forgets everything.
     """
-    from ...recorder.backlog import stuck
+    from ...devtools.recorder.telling import stuck
     from ...wiretrace import recording
     from ...wiretrace.text import TextSink
 

@@ -7,21 +7,23 @@ Each method and each feature has one example message, as a revision writes it. T
 of the newest revision that has them. The message classes read them and write them for the revision that is asked for,
 so that members of later revisions are left out. What is no message of JSON-RPC (header fields, a stream, a schema) is a
 text.
+
+`glossary` returns the entries of the methods and types that a session used, for the page of the inspector.
 """
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
+import re
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ... import jsonrpc, methods
 from ...codec import decode, encode
-from ...deprecations import DEPRECATED, NOT_DONE, deprecation
+from ...deprecations import DEPRECATED, EXTENSIONS, NOT_DONE, deprecation, requirements, url
 from ...errors import CODES, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from ...model import alternatives, members
 from ...protocol.envelope import PREFIX, VERSION, fields
 from ...protocol.lifecycle import PHASES, TABLE
-from ...requirements import EXTENSIONS, requirements, url
-from ...revisions import FEATURES, REVISIONS, VALUES, Revision, revision
-from . import added, diff, facts, judged, pages, words
+from ...revisions import FEATURES, NAMES, REVISIONS, VALUES, Revision, revision
+from . import facts, pages, words
 
 Entry = Dict[str, Any]
 
@@ -104,7 +106,7 @@ def method(name: str, among: Sequence[Revision]) -> Optional[Entry]:
                               deprecated=None if leaving is None else leaving._asdict()))
     named = [row[part] for row in described for part in ("params", "result", "otherResult")]
     types = [type_(str(each), among) for each in dict.fromkeys(named) if each]
-    text = words.METHODS.get(name) or added.EXTENSION_METHODS[name]
+    text = words.METHODS.get(name) or words.EXTENSION_METHODS[name]
     return {"kind": "method", "name": name, "text": text, "rows": described,
             "example": _example(name, among), "url": url(rows[-1].value.page, rows[-1].last),
             "types": [each for each in types if each]}
@@ -151,7 +153,7 @@ def member(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     uses = [row.name for row in (*methods.METHODS, *methods.EXTENSION_METHODS)
             if facts.named_in(row).intersection(having)]
     last = pages.newest().get(page, REVISIONS[-1])
-    shown = [each for each in (_example(use, among) for use in dict.fromkeys((*uses, *added.EXAMPLES))) if each]
+    shown = [each for each in (_example(use, among) for use in dict.fromkeys((*uses, *words.EXAMPLES))) if each]
     shown.sort(key=lambda each: '"%s":' % wire not in json.dumps(each["message"]))
     return {"kind": "topic", "name": wire, "also": [], "page": page, "heading": "", "url": url(page, last),
             "text": " ".join([
@@ -198,8 +200,8 @@ def revision_(name: str, among: Sequence[Revision]) -> Optional[Entry]:
             "values": {value: getattr(there, value) for value in VALUES},
             "methods": [row.name for row in methods.methods(there)],
             "types": [each for each in facts.type_names() if facts.exists(facts.type_named(each), there)],
-            "codes": sorted(facts.codes_in(there)), "requirements": len(rows), "checked": judged.coverage(rows),
-            "changes": None if before is None else diff.changes(before, there), "url": url("index", there)}
+            "codes": sorted(facts.codes_in(there)), "requirements": len(rows), "checked": pages.coverage(rows),
+            "changes": None if before is None else facts.changes(before, there), "url": url("index", there)}
 
 
 # A place in the specification, and what a word stands for
@@ -210,22 +212,22 @@ def requirement(name: str, among: Sequence[Revision]) -> Optional[Entry]:
 
     A rule of the checker about a definition of the schema, or about an extension, is one, too.
     """
-    row = requirements().get(name) or judged.owned(name)
+    row = requirements().get(name) or pages.owned(name)
     if row is None or not any(each in among for each in row.stated):
         return None
-    return dict(pages.as_object(row), **judged.rule_of(name))
+    return dict(pages.as_object(row), **pages.rule_of(name))
 
 
 def fault(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     """Return the scene that has found a fault, or the requirement, if the checker has."""
-    id = judged.fault_of(name)
-    found = scene(name, among) if judged.scene_of(name) is not None else requirement(id, among)
+    id = pages.fault_of(name)
+    found = scene(name, among) if pages.scene_of(name) is not None else requirement(id, among)
     return None if found is None else dict(found, asked=name)
 
 
 def scene(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     """Return a scene of the examiner: what is sent and expected, what it decides, and how it is played alone."""
-    row = judged.scene_of(name)
+    row = pages.scene_of(name)
     ranks = [] if row is None else sorted(rank for rank in row.ranks if REVISIONS[rank] in among)
     if row is None or not ranks:
         return None
@@ -264,7 +266,7 @@ def place(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     if len(there) == 1:
         entry = there[0][2]
         rows = [requirements()[row["id"]] for row in entry["requirements"]]
-        return dict(entry, checked=judged.coverage(rows) if rows else None)
+        return dict(entry, checked=pages.coverage(rows) if rows else None)
     named = [{"kind": "page", "name": "%s §%s" % (page, heading) if heading else page} for page, heading, _ in there]
     return {"kind": "matches", "name": name, "matches": named} if named else None
 
@@ -420,11 +422,11 @@ class Example(NamedTuple):
 def example(name: str, there: Revision) -> Optional[Example]:
     """Return the example of a method, a feature or a topic in a revision; None if that revision does not have it."""
     if name in facts.method_names():
-        return _sent(name, there, {**PARAMS, **added.PARAMS}.get(name, {}))
-    if there is REVISIONS[-1] and name in added.EXAMPLES:
-        return _answer(added.EXAMPLES[name][0], there, added.EXAMPLES[name][1])
-    if there is REVISIONS[-1] and name == added.VIEW:
-        return Example(there, None, text=added.VIEW_EXAMPLE)
+        return _sent(name, there, {**PARAMS, **words.PARAMS}.get(name, {}))
+    if there is REVISIONS[-1] and name in words.EXAMPLES:
+        return _answer(words.EXAMPLES[name][0], there, words.EXAMPLES[name][1])
+    if there is REVISIONS[-1] and name == words.VIEW:
+        return Example(there, None, text=words.VIEW_EXAMPLE)
     shown = SHOWN.get(name)
     if shown is None or not getattr(there, name):
         return None
@@ -493,3 +495,48 @@ def _written(method: str, part: str, value: Dict[str, Any], there: Revision) -> 
     elif VERSION in meta:
         meta[VERSION] = there.name
     return written
+
+
+_NAME = re.compile(r"[A-Z]\w+")
+
+
+def glossary(used: Iterable[Tuple[str, str]]) -> Dict[str, Any]:
+    """Return by revision an object of ``methods`` and ``types``, of the methods used and all types that they need.
+
+    ``used``: revisions and methods; what this package does not know is left out.
+    """
+    found: Dict[str, Any] = {}
+    for name, called in sorted(used):
+        if name not in NAMES or called not in facts.method_names():
+            continue
+        words = found.setdefault(name, {"methods": {}, "types": {}})
+        described = method(called, (revision(name),))
+        if described is None:
+            continue
+        row = described["rows"][-1]
+        words["methods"][called] = {
+            "text": described["text"], "url": described["url"], "page": row["page"], "params": row["params"] or "",
+            "result": row["result"] or "", "otherResult": row["otherResult"] or ""}
+        for part in ("params", "result", "otherResult"):
+            _add_type(words["types"], row[part] or "", name)
+    return found
+
+
+def _add_type(types: Dict[str, Any], text: str, name: str) -> None:
+    """Add the types that a text names, and those that these need."""
+    waiting = _NAME.findall(text)
+    while waiting:
+        each = waiting.pop()
+        if each in types or facts.page_of(each) is None:
+            continue
+        described = type_(each, (revision(name),))
+        if described is None:
+            continue
+        if "members" in described:
+            types[each] = {"text": described["text"], "page": described["page"], "members": {
+                row["name"]: {"type": row["spans"][-1]["type"], "required": row["spans"][-1]["required"],
+                              "note": row["note"]} for row in described["members"]}}
+            waiting += [found for row in described["members"] for found in _NAME.findall(row["spans"][-1]["type"])]
+        else:
+            types[each] = {"alternatives": str(described["spans"][-1]["type"])}
+            waiting += _NAME.findall(types[each]["alternatives"])

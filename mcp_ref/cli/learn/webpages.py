@@ -11,12 +11,12 @@ import re
 from html import escape
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
-from ...checker import rules
+from ...deprecations import Requirement, requirements
+from ...devtools.checker import rules
 from ...errors import CODES
-from ...requirements import Requirement, requirements
 from ...revisions import NAMES, REVISIONS
 from ..output import UsageError, write_file
-from . import added, entries, facts, judged, pages
+from . import entries, facts, pages, words
 
 Entry = Dict[str, Any]
 _TITLES = {"method": "Methods", "type": "Types", "code": "Error codes", "feature": "Features",
@@ -88,7 +88,7 @@ def make_pages() -> Dict[str, str]:
 
 def _entries() -> Dict[Place, Entry]:
     """Return the places that have a page, with the entry that `explain` has of it."""
-    types = [*facts.type_names(), *(name for names in added.TYPES.values() for name in names)]
+    types = [*facts.type_names(), *(name for names in words.TYPES.values() for name in names)]
     makers: Tuple[Tuple[str, Iterable[str], Callable[..., Any]], ...] = (
         ("method", facts.method_names(), entries.method), ("type", types, entries.type_),
         ("code", map(str, CODES), entries.code), ("feature", entries.feature_names(), entries.feature))
@@ -99,7 +99,7 @@ def _entries() -> Dict[Place, Entry]:
         said = {"rule": by_rule.get(row.id), "undecided": rules.UNDECIDED.get(row.id)}
         found[Place("requirement", row.id)] = dict(pages.as_object(row), **said)
     for id, each in every.items():
-        found[Place("rule", id)] = dict(judged.rule_of(id)["rule"], requirement=each.requirement)
+        found[Place("rule", id)] = dict(pages.rule_of(id)["rule"], requirement=each.requirement)
     return found
 
 

@@ -2,7 +2,7 @@
 
     pack server.py -o demo.mcpb --author "Ada" --version 1.0.0 --description "Add numbers"
     pack --check demo.mcpb
-    pack weather.py -o weather.mcpb --author "Ada" --env API_KEY=secret --arg=--folder=directory --try API_KEY=abc \\
+    pack weather.py -o weather.mcpb --author "Ada" --env API_KEY=secret --arg=--folder=directory --try API_KEY=abc \
         --try=--folder=/tmp
     pack --check weather.mcpb --try API_KEY=abc --try=--folder=/tmp
 
@@ -27,21 +27,155 @@ KIND, in ``--env NAME=KIND`` and ``--arg NAME=KIND``, says what a user may set:
 
 import argparse
 import ast
+import contextlib
 import io
 import os
 import re
+import sys
+import tempfile
 import tokenize
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ..command import Command, Commands
+from ...errors import ConnectFailed, ConnectionLost, PeerError
 from ..copying import parts
 from ..copying.bundle import BundleError, Program, needed
-from ..output import DONE, FAILED, UsageError, counted, noise_said, note, one_line, open_file, say, say_json
+from ..output import (
+    DONE, FAILED, Command, Commands, UsageError, counted, noise_said, note, one_line, open_file, say, say_json,
+)
 from ..use.values import pairs_of
-from .archive import MANIFEST_NAME, collected, read_bundle, write_bundle
-from .manifest import FLAGS, VERSIONS, faults, from_file, manifest_of, missing, server_json
-from .settings import Settings, Value, author_names, declared, how_to_set, unset
-from .trial import differences, listed_by, running
+from .archive import MANIFEST_NAME, BadBundle, collected, read_bundle, unpack, write_bundle
+from .manifest import (
+    FLAGS, VERSIONS, ServerListed, Settings, Value, author_names, declared, expanded, faults, from_file, how_to_set,
+    manifest_of, missing, server_json, unset,
+)
+
+if TYPE_CHECKING:
+    from ...client import Client
+
+_ISOLATED = ["-I", "-S", "-B"]
+"""Options of an interpreter that finds only what a bundle brings."""
+_QUOTED = 200
+"""Characters that are quoted of a line."""
+
+
+@contextlib.contextmanager
+def running(
+    content: Mapping[str, bytes], manifest: Mapping[str, Any], values: Mapping[str, Value], python: Sequence[str] = (),
+    noise: Optional[List[str]] = None,
+) -> "Iterator[Client]":
+    """Start the server of a bundle as a host does, in a folder of its own. ``python`` is put in place of its command.
+
+    ``noise`` gets the lines on stdout that are no messages. Raises what `mcp_ref.client.connect` raises.
+    """
+    from ...client import connect
+    from ...wiretrace import MESSAGE, SERVER, Event, Trace
+
+    def seen(event: Event) -> None:
+        if noise is not None and event.kind == MESSAGE and event.direction == SERVER and event.message is None:
+            noise.append(one_line(event.text)[:_QUOTED])
+
+    with tempfile.TemporaryDirectory(prefix="mcpb-") as folder:
+        home, place = os.path.join(folder, "bundle"), os.path.join(folder, "elsewhere")
+        for each in (home, place):
+            os.mkdir(each)
+        unpack(dict(content), home)
+        command, env = expanded(manifest, home, values, sys.platform)
+        if not python and os.path.exists(os.path.join(home, command[0])):
+            command[0] = os.path.join(home, command[0])
+        with connect([*python, *command[1:]] if python else command, env=env, cwd=place,
+                     trace=Trace(seen)) as client:
+            yield client
+
+
+def listed_by(
+    content: Mapping[str, bytes], manifest: Mapping[str, Any], values: Mapping[str, Value],
+    authored: Mapping[str, bytes], script: str, noise: List[str],
+) -> ServerListed:
+    """Return what the server says of itself, started from the bundle's files with nothing else to import.
+
+    ``noise``: see `running`.
+    """
+    try:
+        with running(content, manifest, values, [sys.executable, *_ISOLATED], noise) as client:
+            info = client.server_info
+            tools = [{"name": tool.name, **({"description": tool.description} if tool.description else {})}
+                     for tool in _items(client, "tools")]
+            prompts, others = static_prompts(client)
+    except (ConnectFailed, ConnectionLost) as error:
+        raise BadBundle("the server does not start from its bundle: %s%s" % (
+            error, _hint(str(error), script))) from None
+    identity: Dict[str, Optional[str]] = {}
+    if info is not None:
+        identity = {"name": re.sub(r"[^A-Za-z0-9._-]+", "-", info.name).strip("-."), "version": info.version,
+                    "display_name": info.title, "description": info.description, "homepage": info.website_url}
+    identity["description"] = identity.get("description") or _first_paragraph(authored[os.path.basename(script)])
+    return ServerListed({member: value for member, value in identity.items() if value}, tools, prompts, others)
+
+
+def _first_paragraph(source: bytes) -> Optional[str]:
+    text = ast.get_docstring(ast.parse(source))
+    return " ".join(text.split("\n\n")[0].split()) if text else None
+
+
+def _hint(said: str, script: str) -> str:
+    """Return what to do about a server that did not start, by what it said."""
+    missing = re.search(r"No module named '([\w.]+)'", said)
+    if missing:
+        name = missing.group(1).split(".")[0]
+        home = os.path.dirname(os.path.abspath(script))
+        there = next((each for each in (name + ".py", name) if os.path.exists(os.path.join(home, each))), None)
+        return "; a bundle has all that it needs in it: %s" % (
+            "--include %s" % there if there else "put the package %s beside %s, and --include it" % (name, script))
+    left_out = re.search(r"copy again with --only ([\w,-]+)", said)
+    if left_out:
+        return "; give --only %s" % left_out.group(1)
+    return "; its file has to call server.run() at the end" if "code 0" in said else ""
+
+
+def _items(client: "Client", what: str) -> List[Any]:
+    """Return the tools or prompts of a server; none where it does not declare that it has any."""
+    return list(getattr(client, what)()) if what in client.server_capabilities else []
+
+
+def static_prompts(client: "Client") -> Tuple[List[Dict[str, Any]], bool]:
+    """Return the prompts whose text is the same whatever the arguments are, and whether there are others.
+
+    The arguments are asked for with the manifest's placeholders as values: they must come back as they are.
+    """
+    found, others = [], False
+    for prompt in _items(client, "prompts"):
+        names = [argument.name for argument in prompt.arguments or ()]
+        texts = [_text_of(client, prompt.name, names) for _ in range(2)]
+        if texts[0] is None or texts[0] != texts[1] or not all("${arguments.%s}" % name in texts[0] for name in names):
+            others = True
+            continue
+        found.append({"name": prompt.name, **({"description": prompt.description} if prompt.description else {}),
+                      **({"arguments": names} if names else {}), "text": texts[0]})
+    return found, others
+
+
+def _text_of(client: "Client", name: str, arguments: List[str]) -> Optional[str]:
+    try:
+        messages = client.get_prompt(name, {each: "${arguments.%s}" % each for each in arguments}).messages
+    except PeerError:
+        return None  # it takes not every text
+    text = getattr(messages[0].content, "text", None) if len(messages) == 1 and messages[0].role == "user" else None
+    return text if isinstance(text, str) else None
+
+
+def differences(client: "Client", manifest: Mapping[str, Any]) -> List[str]:
+    """Return how the lists of a running server differ from those of the manifest."""
+    wrong = []
+    for what, there in (("tools", [tool.name for tool in _items(client, "tools")]),
+                        ("prompts", [prompt.name for prompt in _items(client, "prompts")])):
+        named = [each["name"] for each in manifest.get(what, ())]
+        wrong += ["manifest.json: %s: the server has no %s" % (what, one_line(name))
+                  for name in named if name not in there]
+        if not manifest.get(what + "_generated"):
+            wrong += ["manifest.json: %s: %s of the server is missing" % (what, one_line(name))
+                      for name in there if name not in named]
+    return wrong
+
 
 _ENTRY = "server/start.py"
 _APP, _LIB = "server/app/", "server/lib/"

@@ -6,16 +6,13 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Dict
 
 from ...limits import DEFAULT
-from ..command import Command, Commands
-from ..output import DONE, UsageError
-from ..tracing import trace_to
+from ..output import DONE, Command, Commands, UsageError, trace_to
 from ..use.connecting import entries_of, take_entry, target_arguments, target_options
-from .guarding import declare, listener_options, told
-from .loading import log_options, logs_told, set_up_logs
+from .loading import declare, listener_options, log_options, logs_told, set_up_logs, told
 from .run import check_grace, grace_option, serve_http, serve_socket, serve_stdio
 
 if TYPE_CHECKING:
-    from ...bridge import Bridge
+    from ...devtools.bridge import Bridge
 
 _EXAMPLES = """
 examples:
@@ -30,7 +27,7 @@ examples:
 
 Clients of any revision reach a server of any other. Each session has a server of its own, which ends with it. Clients
 over HTTP are served at /mcp, and those of HTTP+SSE at /sse. The standard error of a child is shown, each line after the
-number of its session. help(mcp_ref.bridge) says what is translated, and who shares a server.
+number of its session. help(mcp_ref.devtools.bridge) says what is translated, and who shares a server.
 
 The exit code is 3 if the server of the only session, over stdio, could not be started or has ended.
 """
@@ -61,7 +58,7 @@ def _bridge(options: Any) -> int:
 
 
 def _one(options: Any) -> "Bridge":
-    from ...bridge import Bridge
+    from ...devtools.bridge import Bridge
 
     limits = take_entry(options, DEFAULT)
     arguments = _arguments(options)
@@ -70,7 +67,7 @@ def _one(options: Any) -> "Bridge":
 
 def _several(options: Any, entries: Dict[str, str]) -> "Bridge":
     """Mount each entry of a host's file under its name, without what no prefix can have."""
-    from ...bridge import Bridge
+    from ...devtools.bridge import Bridge
 
     bridge = Bridge()
     for name, server in entries.items():

@@ -3,11 +3,10 @@
 import argparse
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from ..command import Command, Commands
-from ..output import DONE, UsageError, note
-from ..tracing import is_text, trace_option, trace_to
-from .guarding import declare, listener_options, told
-from .loading import HTTP_ADVICE, listen_http, load, log_options, logs_told, open_to_all, set_up_logs
+from ..output import DONE, Command, Commands, UsageError, is_text, note, trace_option, trace_to
+from .loading import (
+    HTTP_ADVICE, declare, listen_http, listener_options, load, log_options, logs_told, open_to_all, set_up_logs, told,
+)
 
 if TYPE_CHECKING:
     from ...server import Server

@@ -39,9 +39,8 @@ from ... import deadline
 from ...diagnostics.packagelog import own_process
 from ...http11.server.server import listen
 from ...server.serving.process import HEARING, KILLED, SAME_SECONDS, child_code
-from ..output import DONE, EXPECTED, UsageError, fail, note, replacing, row_of, text_of
-from ..tracing import trace_to
-from . import guarding
+from ..output import DONE, EXPECTED, UsageError, fail, note, replacing, row_of, text_of, trace_to
+from . import loading
 from .loading import HTTP_ADVICE, host_and_port, listen_http, load, logs_told, open_to_all, set_up_logs
 
 if TYPE_CHECKING:
@@ -206,7 +205,7 @@ def supervise(options: Any) -> int:
             sessions = "store:" + os.path.join(folder, "sessions.db") if sessions == "store" else sessions
         told = {"file": options.file, "name": options.name, "trace": options.trace, "http": options.http,
                 "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive,
-                "grace": options.grace, "guard": guarding.told(options), "logs": logs_told(options)}
+                "grace": options.grace, "guard": loading.told(options), "logs": logs_told(options)}
         where = "%s:%d" % ("[%s]" % host if ":" in host else host, sockets[0].getsockname()[1])
         address = "%s://%s/mcp" % ("https" if options.tls_cert else "http", where)
 
@@ -356,7 +355,7 @@ def work() -> None:
     ending: Optional[_Ending] = None
     try:
         ending = _Ending(told["alive"])
-        guard = guarding.listener_options(told["guard"])
+        guard = loading.listener_options(told["guard"])
         access = set_up_logs(told["logs"])
         server = load(told["file"], told["name"])
         ending.may_wait()

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set, Tuple
 from ...errors import ConnectionLost, Unauthorized
 from ...limits import DEFAULT, Limits
 from ...messages.logs import LEVELS
-from ...protocol.capabilities import UNDECLARED
-from ...protocol.negotiation import ERAS
+from ...protocol.lifecycle import ERAS, UNDECLARED
 from ...revisions import REVISIONS
 from ...version import __version__
-from ..output import UsageError, note, one_line
-from ..tracing import is_text, trace_option, trace_to
+from ..output import UsageError, is_text, note, one_line, trace_option, trace_to
 from .asking import Asking, Gone, ask, is_interactive
 from .values import pairs_of
 
@@ -200,8 +198,7 @@ def entries_of(server: Any) -> Dict[str, str]:
     path = "" if found is None or found.group(2) else os.path.expanduser(found.group(1))
     if not os.path.isfile(path):
         return {}
-    from ...host.configuration import Configuration
-    from ...host.dialects import is_off
+    from ...host.configuration import Configuration, is_off
 
     try:
         file = Configuration.load(path)
@@ -217,8 +214,7 @@ def take_entry(options: Any, limits: Limits) -> Limits:
     named = entry_named(options.server)
     if named is None:
         return limits
-    from ...host.configuration import Variables
-    from ...host.dialects import filled, is_off, shape
+    from ...host.configuration import Variables, filled, is_off, shape
     from ...host.member import with_timeout
 
     file, name = named
@@ -385,7 +381,7 @@ def _client_credentials(options: Any) -> "Authorizing":
     if options.issuer is None:
         raise UsageError("--client-credentials needs --issuer, the authorization server that knows --client-id: "
                          "without it the secret would go to any that the server names")
-    from ...auth.client.machine import ClientCredentials
+    from ...ext.auth.machine import ClientCredentials
 
     return ClientCredentials(**_common(options))
 

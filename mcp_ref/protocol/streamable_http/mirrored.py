@@ -11,7 +11,7 @@ header field               repeats                                              
 
 [2026-07-28 basic/transports/streamable-http §Request Metadata]; the names of fields have no case
 [2026-07-28 basic/transports/streamable-http §Case Sensitivity] MUST. The body stays the truth: a client makes the
-fields from it (`mcp_ref.streamable.client.headers`), and a server compares them with it (`fault`) and refuses a
+fields from it (`mcp_ref.streamable.client.posts`), and a server compares them with it (`fault`) and refuses a
 difference.
 
 >>> annotations({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}})

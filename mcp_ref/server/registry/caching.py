@@ -26,7 +26,7 @@ from typing import Any, Dict, Mapping, Optional, Union
 
 from ...messages.resources import ReadResourceResult
 from ...options import spelt
-from ...protocol.caching import CACHEABLE, DEPENDING, MAX_TTL_MS, PRIVATE, SCOPES, TTL_MS
+from ...protocol.results import CACHEABLE, DEPENDING, MAX_TTL_MS, PRIVATE, SCOPES, TTL_MS
 
 
 class Cache:

@@ -26,7 +26,7 @@ from ...methods import LIST_PROMPTS, LIST_TOOLS, methods
 from ...options import spelt, with_defaults
 from ...peer.context import Context, Route
 from ...peer.role import Role
-from ...protocol.capabilities import has
+from ...protocol.lifecycle import has
 from ..announcements import Announcements
 from ..families import (
     PROMPT, REGISTERED_TOOL, RESOURCE, TOOL, takes_prompt_options, takes_resource_options, takes_tool_options,
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from ...ext.tasks.server.engine import Tasks
     from ...limits import Limits
     from ...messages.base import Annotations
     from ...messages.completion import Ref
     from ...peer.extension import Extension
     from ..families import PromptOptions, ResourceOptions, ToolOptions
-    from ..tasks.engine import Tasks
     from .caching import Cache
     from .checks import Paging
     from .directory import Directory
@@ -113,17 +113,17 @@ class Registration(Role):
 
     @property
     def tasks(self) -> Any:
-        """The tasks, `mcp_ref.server.tasks.Tasks`; made in memory for the first tool that may run as one, unless
+        """The tasks, `mcp_ref.ext.tasks.server.Tasks`; made in memory for the first tool that may run as one, unless
         ``Server(tasks=...)`` has some."""
         if "tasks" not in self._features:
-            from ..tasks.engine import Tasks
+            from ...ext.tasks.server.engine import Tasks
 
             self._bind(Tasks())
         return self._features["tasks"]
 
     def _bind(self, tasks: "Tasks") -> None:
         """Have these tasks, and declare them. Raises TypeError for what are none."""
-        from ..tasks.engine import Tasks
+        from ...ext.tasks.server.engine import Tasks
 
         if not isinstance(tasks, Tasks):
             raise TypeError("tasks is an object of Tasks, such as Tasks(ttl=3600), got %.80r" % (tasks,))
@@ -249,17 +249,17 @@ class Registration(Role):
         ``annotations`` (`ToolAnnotations`; or some of ``read_only``, ``destructive``, ``idempotent``, ``open_world``,
         True or False), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together),
         ``task``: "optional" or "required" for a tool whose calls may, or must, run as tasks, or a function
-        ``(ctx, arguments) -> bool`` that decides for each call; see `mcp_ref.server.tasks`. ``ui``: the URI of the page
-        that shows its results, see `app`; ``visibility``: who may call it, of "model" and "app" (default: both).
+        ``(ctx, arguments) -> bool`` that decides for each call; see `mcp_ref.ext.tasks.server`. ``ui``: the URI of the
+        page that shows its results, see `app`; ``visibility``: who may call it, of "model" and "app" (default: both).
         ``visible``: a function ``(principal) -> bool``; for whom it returns False there is no such tool, see
-        `mcp_ref.server.registry.visibility`.
-        ``Annotated[str, {"x-mcp-header": "Region"}]`` lets proxies route by an argument: see `mcp_ref.server.tools`.
-        Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
-        taken and for a member that may not be sent, and TypeError for a signature that has no schema.
+        `mcp_ref.server.registry.visibility`. ``Annotated[str, {"x-mcp-header": "Region"}]`` lets proxies route by an
+        argument: see `mcp_ref.server.tools`. Warns of a name that some clients refuse; a ``strict`` server refuses it.
+        Raises ValueError for a name that is taken and for a member that may not be sent, and TypeError for a signature
+        that has no schema.
         """
         given = with_defaults(Registration.tool, TOOL, options)
         if given["ui"] is not None or given["visibility"] is not None:
-            from .apps import tool_meta
+            from ...ext.apps import tool_meta
 
             given["meta"] = tool_meta(self, given["ui"], given["visibility"], given["meta"])
         hints = {"read_only_hint": given["read_only"], "destructive_hint": given["destructive"],
@@ -387,13 +387,13 @@ class Registration(Role):
     ) -> None:
         """Serve the skills in a folder and below it, to clients of every revision.
 
-        See `mcp_ref.server.registry.skills`.
+        See `mcp_ref.ext.skills.server`.
 
         ``prefix``: names with slashes between, in front of the paths of the skills: ``skill://prefix/...``. ``cache``:
         how long clients may cache the files, and, of the first folder, the list. ``listed``: list the files among the
         resources, too. Raises `BadSkill`, a ValueError that names file, line and fault.
         """
-        from .skills import SkillFolder, Skills
+        from ...ext.skills.server import SkillFolder, Skills
 
         folder = SkillFolder(path, prefix, cache, listed)
         extension = self._features.get("skills")
@@ -413,14 +413,14 @@ class Registration(Role):
     ) -> None:
         """Serve a page that hosts show with the results of tools: ``@server.tool(ui=uri)``.
 
-        See `mcp_ref.server.registry.apps`. ``uri``: ``ui://...``; ``html``: the text of the document. ``csp``: origins
+        See `mcp_ref.ext.apps`. ``uri``: ``ui://...``; ``html``: the text of the document. ``csp``: origins
         that it needs, in lists: ``connectDomains``, ``resourceDomains``, ``frameDomains``, ``baseUriDomains``; none of
         them, if it is left out. ``permissions``: of "camera", "microphone", "geolocation", "clipboardWrite".
         ``domain``: the origin of the page, as the host documents it. ``prefers_border``: whether it has a border.
         ``visible``: as that of `tool`.
         Raises ValueError or TypeError for what a host would refuse.
         """
-        from .apps import add_page
+        from ...ext.apps import add_page
 
         add_page(self, uri, html, name, title, description, csp, permissions, domain, prefers_border, cache,
                  visible)

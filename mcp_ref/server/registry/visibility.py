@@ -64,7 +64,7 @@ A guard comes first: what ``needs`` of a `mcp_ref.auth.ResourceServer` asks for 
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 from urllib.parse import parse_qs
 
-from ...diagnostics.usercode import log_raised
+from ...diagnostics.packagelog import log_raised
 from ...http11.message import Headers, HttpRequest
 from ...peer.context import Context
 from ...peer.dispatcher import Connection

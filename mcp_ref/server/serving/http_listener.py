@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, 
 from urllib.parse import urlsplit
 
 from ...deadline import Deadline
-from ...diagnostics.packagelog import get_logger
-from ...diagnostics.usercode import log_raised
+from ...diagnostics.packagelog import get_logger, log_raised
 from ...http11.message import Exchange
 from ...http11.server.server import HttpServer
 from ...methods import NAMED

@@ -38,7 +38,7 @@ import os
 import threading
 from typing import Any, Callable, ContextManager, Dict, Optional
 
-from ...diagnostics.usercode import log_raised
+from ...diagnostics.packagelog import log_raised
 
 
 class Lifespan:

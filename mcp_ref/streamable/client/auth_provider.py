@@ -21,7 +21,7 @@ from ...http11.client.connect import CancelScope
 from ...http11.client.connection_pool import Fields
 from ...http11.message import Headers
 from ...limits import DEFAULT, Limits
-from .headers import check
+from .posts import check
 
 if TYPE_CHECKING:
     import ssl

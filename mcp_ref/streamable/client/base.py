@@ -30,20 +30,17 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, M
 
 from ...diagnostics.packagelog import Counters, get_logger, is_told
 from ...errors import AnswerLost, ConnectionLost, HttpStatus, McpError, TransportError
-from ...http11.client.connect import Connector, CancelScope, Abandoned, server_url, server_url_from
-from ...http11.client.connection_pool import RequestPool, Fields, ConnectionPool, Stale
+from ...http11.client.connect import Abandoned, CancelScope, Connector, server_url, server_url_from
+from ...http11.client.connection_pool import ConnectionPool, Fields, RequestPool, Stale
 from ...http11.client.response import Reply
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
 from ...methods import CANCELLED, INITIALIZED, LISTEN
 from ...revisions import Revision
-from ...transports.base import Failed, Received
-from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
+from ...transports.base import ExchangeTransport, Failed, Outgoing, Received, Unanswered
 from ...transports.lines.fds import FORKED, tell_of_fork
-from .auth_provider import Authorizer, Authorizing, AuthBoundary, AuthRefusal
-from .headers import ACCEPT, added
-from .inbox import CAPACITY, Inbox
-from .posts import Post, no_answer, refused
+from .auth_provider import AuthBoundary, AuthRefusal, Authorizer, Authorizing
+from .posts import ACCEPT, CAPACITY, Inbox, Post, added, no_answer, refused
 
 if TYPE_CHECKING:
     import ssl

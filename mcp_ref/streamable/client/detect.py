@@ -2,7 +2,7 @@
 
 A client that speaks both eras sends a request of the stateless era first; the answer, or `HttpStatus`, or `PeerError`
 with its ``status``, tells it whether to go on or to begin again with `initialize` on the same `HttpAuto`
-[2026-07-28 basic/transports/streamable-http §Backward Compatibility]; `mcp_ref.protocol.negotiation` has the signs.
+[2026-07-28 basic/transports/streamable-http §Backward Compatibility]; `mcp_ref.protocol.lifecycle` has the signs.
 
 `initialize` is tried on Streamable HTTP. If the server rejects the `POST`, the event stream of HTTP+SSE is requested,
 and if that begins with an `endpoint` the server speaks HTTP+SSE; otherwise the first error stands
@@ -24,11 +24,9 @@ from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
 from ...methods import INITIALIZE
 from ...options import spelt
-from ...protocol.negotiation import modern
+from ...protocol.lifecycle import modern
 from ...revisions import Revision
-from ...transports.base import Failed, Received, Transport
-from ...transports.exchanges import Outgoing, Unanswered
-from ...transports.forwarding import Forwarding
+from ...transports.base import Failed, Forwarding, Outgoing, Received, Transport, Unanswered
 from .auth_provider import Authorizer, Authorizing
 from .base import HttpChannel
 from .streamable import StreamableHttp

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Union
 
 from ...deadline import Deadline
 from ...errors import AnswerLost, ConnectFailed, McpError
-from ...http11.client.connect import CancelScope, Abandoned, server_url_from
+from ...http11.client.connect import Abandoned, CancelScope, server_url_from
 from ...http11.client.response import Reply
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
 from ...options import spelt
-from ...protocol.streamable_http.header_values import media_type
-from ...protocol.streamable_http.sse import SseEvent, SseParser
+from ...protocol.streamable_http.header_values import SseEvent, SseParser, media_type
 from ...transports.base import Received
 from .auth_provider import Authorizer, Authorizing
 from .base import HttpChannel

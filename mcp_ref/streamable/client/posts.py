@@ -1,34 +1,193 @@
-"""The requests that a client posts: one on its way, the terms of sending it directly, and what a refusal of it means.
-
-The calling thread can send its request itself. Three hand-overs (of a request to another thread, of its answer to the
-connection's reader, and from there to the caller) wake three threads, which takes longer than all the rest of a small
-call. A thread that would only wait sends its request itself, waits for the reply instead of for the reader, and takes
-the answer out of it: see `StreamableHttp.send_and_wait`.
-
-It must not be kept from noticing that its time is over, or that its request was given up. So the request is short, a
-connection without TLS is idle and takes it at once, no authorization is needed, and once something of the reply has
-come, all of it has, and it is JSON. If one of these is not so, a thread of the pool goes on from there.
-
-The errors that are made of a reply tell the server's words from ours.
-"""
+"""One POST of an HTTP client: its header fields, the reply as it comes, and the inbox in which its messages wait."""
 
 import re
 import socket
-from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+import threading
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple
 
 from ... import deadline
-from ...errors import METHOD_NOT_FOUND, HttpStatus, McpError, PeerError, PeerProtocolError
+from ...errors import METHOD_NOT_FOUND, HttpStatus, LocalProtocolError, McpError, PeerError, PeerProtocolError
 from ...http11.client.connect import CancelScope
 from ...http11.client.connection_pool import Fields
 from ...http11.client.response import Reply
-from ...jsonrpc import Error, Malformed, RequestId, Result, parse
+from ...jsonrpc import Error, Malformed, RequestId, Result, json_type, parse
 from ...jsontext import JsonError, loads
-from ...methods import DISCOVER, INITIALIZE
-from ...transports.exchanges import Outgoing
+from ...limits import DEFAULT, Limits
+from ...methods import CALL_TOOL, DISCOVER, INITIALIZE, NAMED
+from ...protocol import envelope
+from ...protocol.streamable_http import mirrored
+from ...transports.base import Annotations, Outgoing, Received
 from ...transports.lines.fds import wait_ready
+from ...urls import is_token
 
 if TYPE_CHECKING:
     from ..http_trace import ExchangeTrace
+
+_OURS = frozenset((
+    "accept", "accept-encoding", "connection", "content-length", "content-type", "host", "last-event-id",
+    "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "transfer-encoding",
+))
+"""The header fields that a caller cannot set, nor any that begins with _MIRRORED."""
+_MIRRORED = "mcp-param-"
+ACCEPT: Dict[str, Fields] = {
+    # [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST: both.
+    # [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST
+    "POST": (("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")),
+    # [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST
+    "GET": (("Accept", "text/event-stream"), ("Cache-Control", "no-store")),
+    "DELETE": (),
+}
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
+FIELDS_CITATION = "2026-07-28 basic/transports/streamable-http §Client Behavior"
+_VISIBLE = re.compile(r"[!-~]+\Z")
+
+
+def added(headers: Mapping[str, str], token: Optional[str]) -> Fields:
+    """Return the caller's header fields. Raises ValueError, which does not repeat their values."""
+    fields = {name.lower(): (name, value) for name, value in headers.items()}
+    if token is not None:
+        fields["authorization"] = ("Authorization", "Bearer " + token)
+    fields.setdefault("user-agent", ("User-Agent", "mcp_ref"))
+    for name, value in fields.values():
+        check(name, value)
+    return tuple(fields.values())
+
+
+def check(name: str, value: str) -> None:
+    """Raise ValueError for a field that is not for others to set, or cannot be sent, without repeating its value."""
+    key = name.lower()
+    if key in _OURS or key.startswith(_MIRRORED) or not is_token(name):
+        raise ValueError("%.80r is no header field that you can set" % name)
+    if not isinstance(value, str) or not _VALUE.match(value):
+        raise ValueError("the value of the header field %s cannot be sent: it is no text, or has a line end or a sign "
+                         "beyond Latin-1" % name)
+
+
+# Fields that repeat the body
+
+
+def fields_of(
+    method: str, params: Dict[str, Any], annotations: Optional[Annotations], named: Mapping[str, str] = NAMED,
+) -> Fields:
+    """Return the fields that repeat the body of a request.
+
+    ``params``: with their `_meta`. ``annotations``: says which arguments of a tool are repeated. ``named``: as in
+    `mcp_ref.protocol.streamable_http.mirrored.name_of`.
+
+    Raises `LocalProtocolError` for what no header field can hold.
+    [2026-07-28 basic/transports/streamable-http §Custom Headers from Tool Parameters] MUST
+    [2026-07-28 basic/transports/streamable-http §Client Behavior] MUST
+    """
+    version, name = params["_meta"].get(envelope.VERSION), mirrored.name_of(method, params, named)
+    try:
+        if not isinstance(version, str):
+            raise ValueError("the version is %s, and no string" % json_type(version))
+        if name is None and method in named:
+            raise ValueError("params.%s must be a string, which Mcp-Name repeats" % named[method])
+        fields = _standard(version, method, name)
+        wanted = annotations(name) if annotations is not None and method == CALL_TOOL and name is not None else None
+        if wanted:
+            fields += tuple(mirrored.param_headers(wanted, params.get("arguments")))
+    except ValueError as error:
+        raise LocalProtocolError(str(error), FIELDS_CITATION) from None
+    return fields
+
+
+@lru_cache(maxsize=256)
+def _standard(version: str, method: str, named: Optional[str]) -> Fields:
+    """Return the fields of a request but for arguments; cached, as they are the same again and again.
+
+    Raises ValueError.
+    """
+    for value in (version, method):
+        if not _VISIBLE.match(value):
+            raise ValueError("a header field cannot hold %.80a" % value)
+    return common(version, method) + (() if named is None else ((mirrored.NAME, mirrored.encode_value(named)),))
+
+
+def common(version: str, method: str) -> Fields:
+    """Return the fields that every message has; the method only if a header field can hold it, for it is not encoded.
+
+    [2026-07-28 basic/transports/streamable-http §Standard Request Headers]
+    """
+    fields: Fields = ((mirrored.VERSION, version),)
+    return (*fields, (mirrored.METHOD, method)) if _VISIBLE.match(method) else fields
+
+
+CAPACITY = 1024 * 1024
+"""The bytes of messages that may wait for a thread, and of those that may wait to be read, before senders wait."""
+
+
+class Inbox:
+    """A queue of what has arrived and was not read yet, bounded by bytes. Thread-safe."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._alarm = threading.Lock()
+        self._alarm.acquire()
+        self._asleep = False
+        self._items: List[Received] = []
+        self._size = 0
+        self._ended = False
+
+    def put(self, *items: Received) -> bool:
+        """Add these items, as soon as there is room. Returns False after the end: they are dropped."""
+        size = sum(len(item) for item in items if isinstance(item, bytes))
+        with self._lock:
+            while self._items and self._size + size > self._capacity and not self._ended:
+                self._room.wait()
+            if self._ended:
+                return False
+            self._items += items
+            self._size += size
+            self._wake()
+            return True
+
+    @property
+    def quiet(self) -> bool:
+        """True if all that came has been read, and the reader waits for more."""
+        return self._asleep
+
+    def _wake(self) -> None:
+        if self._asleep:
+            self._asleep = False
+            self._alarm.release()
+
+    def take(self) -> List[Received]:
+        """Wait for something to arrive and return everything; [] once the queue has ended and all was taken."""
+        while True:
+            with self._lock:
+                if self._items or self._ended:
+                    taken, self._items, self._size = self._items, [], 0
+                    self._room.notify_all()
+                    return taken
+                self._asleep = True
+            self._alarm.acquire()
+
+    def end(self, drop: bool) -> None:
+        """End the queue; ``drop``: empty it, too, unless it has ended before."""
+        with self._lock:
+            if drop and not self._ended:
+                self._items, self._size = [], 0
+            self._ended = True
+            self._room.notify_all()
+            self._wake()
+
+
+def is_answer(data: bytes, limits: Limits = DEFAULT) -> bool:
+    """Return True if a server's message is, or holds, the answer to a request."""
+    if b'"method"' not in data:
+        return True
+    try:
+        value = loads(data, limits)
+    except JsonError:
+        return False
+    items = value if isinstance(value, list) else [value]
+    return any(isinstance(item, dict) and "method" not in item for item in items)
+
 
 CITATION = ("2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server",
             "2026-07-28 basic/transports/streamable-http §Sending Messages")

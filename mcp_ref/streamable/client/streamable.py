@@ -40,23 +40,19 @@ from ...deadline import Deadline
 from ...errors import (
     AnswerLost, ConnectFailed, HttpStatus, McpError, PeerError, PeerProtocolError, SessionExpired, TransportError,
 )
-from ...http11.client.connect import CancelScope, Abandoned
+from ...http11.client.connect import Abandoned, CancelScope
 from ...http11.client.connection_pool import Fields
 from ...http11.client.response import Reply
 from ...limits import DEFAULT, Limits
 from ...methods import INITIALIZE
 from ...options import spelt
 from ...protocol import envelope
-from ...protocol.streamable_http.header_values import is_session_id, media_type
-from ...protocol.streamable_http.sse import SseParser
+from ...protocol.streamable_http.header_values import SseParser, is_session_id, media_type
 from ...revisions import Revision
-from ...transports.base import Failed, Received, Transport
-from ...transports.exchanges import Outgoing
+from ...transports.base import Failed, Outgoing, Received, Transport
 from .auth_provider import Authorizer, Authorizing
 from .base import ERROR_BODY, LASTING, HttpChannel
-from .headers import ACCEPT, common, fields_of
-from .inbox import is_answer
-from .posts import SHORT, Post, excerpt, unusable, wait_for_whole_reply
+from .posts import ACCEPT, SHORT, Post, common, excerpt, fields_of, is_answer, unusable, wait_for_whole_reply
 
 if TYPE_CHECKING:
     import ssl

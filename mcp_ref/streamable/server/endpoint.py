@@ -39,7 +39,7 @@ from ...protocol.streamable_http.header_values import LOOPBACK, Hosts, Names
 from ...protocol.streamable_http.mirrored import Mirrored
 from ...protocol.streamable_http.refusals import ORDER, REFUSALS, HttpEras
 from ...revisions import REVISIONS, revision
-from ...stores.store import Store
+from ...stores import Store
 from ...threads import Tally
 from ...transports.base import Transport
 from ...transports.held import Held
@@ -49,8 +49,7 @@ from .post import (
     walk,
 )
 from .reply_stream import JSON_HEADERS, ReplyStream, event_id
-from .session import HttpSession
-from .session_table import SessionTable
+from .session import HttpSession, SessionTable
 from .stateless import Stateless
 
 Connect = Callable[[Transport], Any]
@@ -223,7 +222,7 @@ class Endpoint:
             return sessions
         if not isinstance(sessions, Store):
             return SessionTable(self.limits)
-        from ..shared.table import StoreTable
+        from ...ext.stores.table import StoreTable
 
         return StoreTable(sessions, self.limits, self.connected, streams)
 

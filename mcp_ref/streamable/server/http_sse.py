@@ -27,17 +27,15 @@ from urllib.parse import parse_qs
 from ...http11.message import Exchange, HttpRequest, Pairs
 from ...jsonrpc import Batch, RequestId
 from ...limits import DEFAULT, Limits
-from ...protocol.streamable_http.header_values import LOOPBACK, Names
+from ...protocol.streamable_http.header_values import LOOPBACK, Names, encode_event
 from ...protocol.streamable_http.refusals import HTTP_SSE, version_fault
-from ...protocol.streamable_http.sse import encode_event
 from ...revisions import LATEST_HANDSHAKE
 from ...transports.held import Held
 from .authenticate import Authenticate, Guard
 from .endpoint import ALL, Connect, Endpoint
 from .post import VERSION, Case, Guarded, OfSession, Posted, ReadBody, RequestRefusal, in_batch, tell
 from .reply_stream import LISTENING, ReplyStream
-from .session import HttpSession
-from .session_table import SessionTable, new_id
+from .session import HttpSession, SessionTable, new_id
 
 SESSION = "sessionId"
 """The parameter of the address that names the session."""

@@ -31,7 +31,7 @@ import json
 from mimetypes import guess_type
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ...diagnostics.usercode import log_raised
+from ...diagnostics.packagelog import log_raised
 from ...http11.message import HttpRequest, Pairs
 from ...jsonrpc import shown
 from ...limits import Limits

@@ -24,7 +24,7 @@ The last is in `stateless`; the ways of GET and DELETE are in `endpoint`, those 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ... import deadline
-from ...diagnostics.usercode import log_raised
+from ...diagnostics.packagelog import log_raised
 from ...errors import RpcError
 from ...http11.message import Exchange
 from ...jsonrpc import Batch, Malformed, Notification, Request, RequestId, id_key, parse, shown

@@ -27,7 +27,7 @@ from ... import deadline
 from ...http11.message import Exchange, Pairs
 from ...jsonrpc import RequestId
 from ...limits import Limits
-from ...protocol.streamable_http.sse import comment, encode_event
+from ...protocol.streamable_http.header_values import comment, encode_event
 from ...transports.held import Held
 
 if TYPE_CHECKING:

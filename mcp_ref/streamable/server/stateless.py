@@ -39,7 +39,7 @@ from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
 from ...protocol.streamable_http.refusals import mismatch
 from ...threads import Tally
-from ...transports.replies import ReplyTransport
+from ...transports.base import ReplyTransport
 from .authenticate import Guard
 from .post import Case, Posted, RequestRefusal
 from .reply_stream import ReplyStream

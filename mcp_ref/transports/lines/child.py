@@ -36,7 +36,7 @@ from ..base import Received
 from .fds import tell_of_fork
 from .process import SETTLE, Process, arguments, child_environment, find_program, spawn, sweep
 from .stderr import EachLine, StderrSink
-from .stream import LineTransport
+from .stdio import LineTransport
 
 _NOISE_LINES = 100
 _NOISE_BYTES = 1000

@@ -29,7 +29,7 @@ from ...errors import ConnectFailed
 from ...limits import DEFAULT, Limits
 from ..base import Received
 from .fds import LARGEST_READ, SMALLEST_READ, Closed, Descriptor, keep_socket_from_forks, tell_of_fork, wait_ready
-from .stream import LineTransport
+from .stdio import LineTransport
 
 CONNECT_TIMEOUT = 10.0
 """The seconds that one address of a host has to answer."""

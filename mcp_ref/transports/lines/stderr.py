@@ -25,7 +25,7 @@ import threading
 from typing import IO, Any, Callable, List, Optional, Union
 
 from ...diagnostics import INDENT
-from ...diagnostics.usercode import log_raised, name_of
+from ...diagnostics.packagelog import log_raised, name_of
 from ...limits import Limits
 from .fds import CAN_POLL, FdReader, pipe_write
 

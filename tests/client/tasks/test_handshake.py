@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from mcp_ref.client import Sampling
-from mcp_ref.client.tasks import task as task_module
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, PeerError, RequestCancelled, RequestTimeout
+from mcp_ref.ext.tasks.client import task as task_module
 from tests.support.patience import WAIT
 from tests.support.scene import SILENT, Failure, Scene
 from tests.support.scripted import PATIENCE

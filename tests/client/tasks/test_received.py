@@ -9,8 +9,8 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.client import Client, ModelCard, Sampling
-from mcp_ref.client.tasks import receiver
 from mcp_ref.errors import RpcError
+from mcp_ref.ext.tasks.client import receiver
 from mcp_ref.host import Allow, Host, Policy
 from mcp_ref.peer.executors import Inline
 from mcp_ref.peer.main_thread import MainThreadQueue
@@ -643,7 +643,7 @@ def test_tasks_end_with_the_connection():
 
 @pytest.mark.spec("tasks.audit-log")
 def test_the_life_of_a_task_is_logged(caplog):
-    caplog.set_level("INFO", "mcp_ref.client.tasks")
+    caplog.set_level("INFO", "mcp_ref.ext.tasks.client")
     with Asking() as scene:
         scene.gate.open()
         id = scene.begin()

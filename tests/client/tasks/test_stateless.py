@@ -7,12 +7,12 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.client import Extension, MainThreadQueue, connect
-from mcp_ref.client.tasks.task import ToolTask
-from mcp_ref.client.tasks.told import HTTP_STREAMS
 from mcp_ref.errors import (
     AnswerLost, HttpStatus, InputUnavailable, LocalProtocolError, PeerError, PeerProtocolError, RequestCancelled,
     RequestTimeout,
 )
+from mcp_ref.ext.tasks.client.generations import HTTP_STREAMS
+from mcp_ref.ext.tasks.client.task import ToolTask
 from mcp_ref.methods import TASKS
 from mcp_ref.server import Server, Tasks
 from tests.server.tasks.tasked import served
@@ -20,9 +20,7 @@ from tests.support import clocks
 from tests.support.scene import SILENT, Failure, Scene
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually, in_thread
-from tests.support.tasks import (
-    AT_ONCE, ID, Served, StatelessTasks, asking, completed, failed, working,
-)
+from tests.support.tasks import AT_ONCE, ID, Served, StatelessTasks, asking, completed, failed, working
 
 NAMED = {"action": "accept", "content": {"name": "Ada"}}
 

@@ -27,12 +27,12 @@ ROOT = Path(__file__).parents[3]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from mcp_ref.checker.rules import load as load_rules  # noqa: E402
-from mcp_ref.examiner import wire_to  # noqa: E402
-from mcp_ref.examiner.clients.examination import ClientExamination  # noqa: E402
-from mcp_ref.examiner.clients.starts import CommandStart  # noqa: E402
-from mcp_ref.examiner.examination import Chapter, Examination  # noqa: E402
-from mcp_ref.examiner.report import ExaminationReport  # noqa: E402
+from mcp_ref.devtools.checker.rules import load as load_rules  # noqa: E402
+from mcp_ref.devtools.examiner import wire_to  # noqa: E402
+from mcp_ref.devtools.examiner.clients.stage import ClientExamination  # noqa: E402
+from mcp_ref.devtools.examiner.clients.starts import CommandStart  # noqa: E402
+from mcp_ref.devtools.examiner.examination import Chapter, Examination  # noqa: E402
+from mcp_ref.devtools.examiner.report import ExaminationReport  # noqa: E402
 from mcp_ref.revisions import revision  # noqa: E402
 from tests.examiner.faulty.faults import CLIENT, REVISIONS, SERVER, Fault  # noqa: E402
 

@@ -9,18 +9,16 @@ from contextlib import contextmanager
 import pytest
 
 from mcp_ref import sqlitefile
+from mcp_ref.ext.stores import sqlite
 from mcp_ref.server import SqliteStore
-from mcp_ref.stores import sqlite
-from mcp_ref.stores.store import (
-    FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Room, StoredEvent, StoredRecord,
-)
+from mcp_ref.stores import FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Room, StoredEvent, StoredRecord
 from tests.support.patience import WAIT
 from tests.support.sides import Gate, in_thread
 
 BUSY = """
 import sys
 from mcp_ref.server import SqliteStore
-from mcp_ref.stores.store import Room
+from mcp_ref.stores import Room
 path, name = sys.argv[1:]
 store = SqliteStore(path)
 print("ready", flush=True)
@@ -278,7 +276,7 @@ def test_a_second_store_in_this_process_leaves_the_locks_of_the_first(path, stor
     last one, and removes what this one reads."""
     store.create_session("a", {"x": 1}, 9, 1000)
     SqliteStore(path).close()
-    program = "from mcp_ref.stores.sqlite import SqliteStore; SqliteStore(%r).update_session('a', {'x': 2})"
+    program = "from mcp_ref.ext.stores.sqlite import SqliteStore; SqliteStore(%r).update_session('a', {'x': 2})"
     subprocess.run([sys.executable, "-c", program % str(path)], check=True, cwd=os.getcwd(), timeout=WAIT)
     assert os.path.exists(str(path) + "-wal") and store.read_session("a", 1000).values == {"x": 2}
 

@@ -14,9 +14,9 @@ from mcp_ref.limits import Limits
 from mcp_ref.peer.executors import Executor
 from mcp_ref.streamable.client import posts
 from mcp_ref.streamable.client.base import HttpChannel
-from mcp_ref.streamable.client.inbox import Inbox
+from mcp_ref.streamable.client.posts import Inbox
 from mcp_ref.streamable.client.streamable import StreamableHttp
-from mcp_ref.transports.exchanges import Outgoing
+from mcp_ref.transports.base import Outgoing
 from tests.support.patience import WAIT
 from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import ScriptedHttp, said

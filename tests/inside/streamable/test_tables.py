@@ -8,9 +8,9 @@ from mcp_ref.errors import AnswerLost, ConnectionLost
 from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.client.response import Reply
 from mcp_ref.limits import Limits
-from mcp_ref.streamable.client.inbox import Inbox, is_answer
+from mcp_ref.streamable.client.posts import Inbox, is_answer
 from mcp_ref.streamable.client.streamable import StreamableHttp, Trail
-from mcp_ref.transports.exchanges import Outgoing
+from mcp_ref.transports.base import Outgoing
 from tests.support.clocks import by_hand
 from tests.support.scripted_http import ScriptedHttp
 from tests.support.sides import in_thread

@@ -16,11 +16,10 @@ from mcp_ref.streamable.client.detect import HttpAuto
 from mcp_ref.streamable.client.http_sse import HttpSse
 from mcp_ref.streamable.client.streamable import StreamableHttp
 from mcp_ref.streamable.server.session import HttpSession
-from mcp_ref.transports.base import EXCHANGES, PIPE, REPLIES, Failed, Transport
-from mcp_ref.transports.exchanges import ExchangeTransport, Outgoing, Unanswered
-from mcp_ref.transports.forwarding import Forwarding
+from mcp_ref.transports.base import (
+    EXCHANGES, PIPE, REPLIES, ExchangeTransport, Failed, Forwarding, Outgoing, ReplyTransport, Transport, Unanswered,
+)
 from mcp_ref.transports.memory import pair
-from mcp_ref.transports.replies import ReplyTransport
 from mcp_ref.transports.tap import Tap, tap
 from mcp_ref.wiretrace import Trace
 from tests.support.patience import WAIT

@@ -16,7 +16,7 @@ from mcp_ref.streamable.server.reply_stream import EventId, Replay, ReplyStream
 from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.held import SLOT, SMALL, Held, SharedMessage, peer_of
-from mcp_ref.transports.lines.stream import LineSplitter
+from mcp_ref.transports.lines.stdio import LineSplitter
 from tests.support.http_exchange import exchange, opening
 from tests.support.scripted import PATIENCE
 from tests.support.sides import in_thread

@@ -346,7 +346,7 @@ def test_requests_about_tasks_have_a_rate():
 
 
 def test_an_expired_task_is_gone(monkeypatch):
-    from mcp_ref.stores import tasks as stores
+    from mcp_ref import stores
 
     now = [1000.0]
     monkeypatch.setattr(stores, "wall_clock", lambda: now[0])

@@ -3,12 +3,11 @@ import threading
 
 import pytest
 
-from mcp_ref import connect
+from mcp_ref import connect, stores
+from mcp_ref.ext.tasks.server import engine
 from mcp_ref.server import Context, Server, SqliteStore, Tasks
 from mcp_ref.server.serving import http_listener
-from mcp_ref.server.tasks import engine
-from mcp_ref.stores import tasks as stores
-from mcp_ref.stores.tasks import TaskRecord, TaskRoom
+from mcp_ref.stores import TaskRecord, TaskRoom
 from tests.support.by_hand import EVERYTHING, accept
 from tests.support.http_exchange import Web
 from tests.support.http_modern import ModernWeb, made

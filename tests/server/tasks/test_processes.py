@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
+from mcp_ref.ext.tasks.server import engine, generations
 from mcp_ref.protocol import envelope
 from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, SqliteStore, Tasks
-from mcp_ref.server.tasks import engine, extension
-from mcp_ref.stores.tasks import TaskRecord, TaskRoom
+from mcp_ref.stores import TaskRecord, TaskRoom
 from tests.support.by_hand import accept
 from tests.support.patience import WAIT
 from tests.support.sides import Gate, eventually
@@ -23,7 +23,7 @@ from .tasked import DECLARED, RELATED, Extended, Session, served, text
 CHILD = """
 import sys, threading
 from mcp_ref.server import Context, Server, SqliteStore, Tasks
-from mcp_ref.server.tasks import engine
+from mcp_ref.ext.tasks.server import engine
 engine.LEASE = 0.6
 server = Server("child", tasks=Tasks(SqliteStore(sys.argv[1])))
 
@@ -125,7 +125,7 @@ def test_who_waits_or_listens_hears_of_tasks_of_other_processes(two):
 
 def test_a_task_is_not_looked_at_any_more_once_nobody_listens(two, monkeypatch):
     here, there = two
-    monkeypatch.setattr(extension, "_GRACE", 0.0)
+    monkeypatch.setattr(generations, "_GRACE", 0.0)
     with Extended(here) as one, Extended(there) as other:
         id = one.begin("asks")
         one.until(id, "input_required")

@@ -3,11 +3,10 @@ import re
 
 import pytest
 
-from mcp_ref import Limits, connect
+from mcp_ref import Limits, connect, stores
 from mcp_ref.errors import PeerError
+from mcp_ref.ext.tasks.server import engine
 from mcp_ref.server import Context, Server, Tasks
-from mcp_ref.server.tasks import engine
-from mcp_ref.stores import tasks as stores
 from tests.support.by_hand import EVERYTHING, accept
 from tests.support.patience import WAIT
 from tests.support.sides import eventually
@@ -369,7 +368,7 @@ def test_limits_of_what_a_client_asks_for():
 def test_who_waits_for_a_task_that_expires_is_told(monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(stores, "wall_clock", lambda: now[0])
-    monkeypatch.setattr("mcp_ref.server.tasks.engine.TICK", 0.01)
+    monkeypatch.setattr("mcp_ref.ext.tasks.server.engine.TICK", 0.01)
     server, seen = served(tasks=Tasks(ttl=10)), []
 
     @server.tool(task="optional")
@@ -388,7 +387,7 @@ def test_who_waits_for_a_task_that_expires_is_told(monkeypatch):
 
 @pytest.mark.spec("tasks.audit-log")
 def test_the_life_of_a_task_is_logged(caplog):
-    caplog.set_level("INFO", "mcp_ref.server.tasks")
+    caplog.set_level("INFO", "mcp_ref.ext.tasks.server")
     with Session(served()) as client:
         id = client.begin("quick")
         client.get(id, "tasks/result")

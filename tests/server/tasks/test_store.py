@@ -1,9 +1,9 @@
 """The stores of tasks, and the test of their contract, which has to see each way of breaking it."""
 import pytest
 
+from mcp_ref.ext.stores import contract, sqlite
 from mcp_ref.server import Server, SqliteStore, Tasks
-from mcp_ref.stores import contract, sqlite
-from mcp_ref.stores.tasks import MemoryTasks, TaskRecord, TaskRoom
+from mcp_ref.stores import MemoryTasks, TaskRecord, TaskRoom
 from tests.support.http_exchange import Web
 from tests.support.sides import eventually
 

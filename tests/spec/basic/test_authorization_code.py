@@ -158,9 +158,9 @@ def test_an_issuer_that_is_nearly_the_same_is_another_one(form: str, advertised:
 
 @pytest.mark.spec("auth.iss-no-normalization")
 def test_the_port_that_the_scheme_has_anyway_makes_another_issuer() -> None:
-    from mcp_ref.auth.client import code_flow
+    from mcp_ref.auth.client import token_endpoint
 
-    assert code_flow  # the whole comparison is of strings, see the table in tests/auth/test_code_flow.py
+    assert token_endpoint  # the whole comparison is of strings, see the table in tests/auth/test_code_flow.py
     with Authorized(STATELESS) as scene:
         scene.issuing.iss = "http://127.0.0.1:0%d" % scene.issuing.web.port
         assert isinstance(scene.refused(), IssuerMismatch)

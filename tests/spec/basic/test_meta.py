@@ -13,8 +13,7 @@ from mcp_ref.messages.resources import ReadResourceResult
 from mcp_ref.messages.tools import CallToolResult
 from mcp_ref.protocol.envelope import USUAL
 from mcp_ref.protocol.metakeys import SHOWN, check_own, fault, metas, reserved, violations
-from mcp_ref.revisions import REVISIONS
-from mcp_ref.revisions import revision as revision_named
+from mcp_ref.revisions import REVISIONS, revision as revision_named
 from tests.support.conversation import PARTIES, answering, asking, conversation
 from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of, revisions_of
 from tests.support.sides import in_thread

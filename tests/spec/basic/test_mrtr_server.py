@@ -17,11 +17,8 @@ from mcp_ref.messages.sampling import CreateMessageRequestParams
 from mcp_ref.methods import methods
 from mcp_ref.protocol.requeststate import REFUSAL
 from mcp_ref.revisions import LATEST
-from mcp_ref.server import Context, Server
-from mcp_ref.server import replay
-from tests.support.by_hand import (
-    CALLS, EVERYTHING, MODEL_SAYS, ROOTS, ByHand, accept, asking_server, questions, said,
-)
+from mcp_ref.server import Context, Server, mrtr
+from tests.support.by_hand import CALLS, EVERYTHING, MODEL_SAYS, ROOTS, ByHand, accept, asking_server, questions, said
 
 METHODS = list(CALLS)
 REFUSED = {"code": -32602, "message": REFUSAL}
@@ -388,7 +385,7 @@ def test_a_state_is_of_no_use_to_another_principal(ours, theirs):
 @pytest.mark.parametrize("ttl, later, good", [(None, 899, True), (None, 901, False), (60, 58, True), (60, 61, False)])
 def test_a_state_is_good_for_a_short_time_only(ttl, later, good, monkeypatch):
     now = [1_000_000.5]
-    monkeypatch.setattr(replay, "wall_clock", lambda: now[0])
+    monkeypatch.setattr(mrtr, "wall_clock", lambda: now[0])
     with ByHand(asking_server(ask_name, state_ttl=ttl)) as client:
         first = client.call("tools/call")
         now[0] += later

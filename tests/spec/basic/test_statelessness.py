@@ -15,7 +15,7 @@ from mcp_ref.errors import CODES, PeerError, RpcError
 from mcp_ref.protocol import envelope
 from mcp_ref.revisions import revision
 from mcp_ref.server import Context, Server
-from mcp_ref.server.elicitation_url import UrlElicitationRequired
+from mcp_ref.server.elicitation import UrlElicitationRequired
 from mcp_ref.transports.memory import pair
 from tests.support.requirements_table import STATELESS
 from tests.support.scene import Failure, Scene

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from mcp_ref.limits import Limits
-from mcp_ref.streamable.server.session_table import new_id
+from mcp_ref.streamable.server.session import new_id
 from tests.support.http_exchange import BOTH, Web, exchange, opening, request
 from tests.support.requirements_table import HANDSHAKE, revisions_of
 from tests.support.sides import Gate, eventually, said, work_params, working_server

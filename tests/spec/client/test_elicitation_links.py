@@ -11,7 +11,7 @@ from mcp_ref.errors import PeerError, PeerProtocolError, RpcError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.elicitation import ElicitRequestURLParams, ElicitResult
 from mcp_ref.server import Server
-from mcp_ref.server.elicitation_url import UrlElicitationRequired
+from mcp_ref.server.elicitation import UrlElicitationRequired
 from mcp_ref.transports.memory import pair
 from tests.support.asking import CREATE, Asked, Asking, form_params, url_params
 from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of

@@ -6,7 +6,7 @@ import pytest
 from mcp_ref import Server
 from mcp_ref.messages.content import TextResourceContents
 from mcp_ref.messages.resources import ReadResourceResult
-from mcp_ref.protocol.caching import CACHEABLE
+from mcp_ref.protocol.results import CACHEABLE
 from mcp_ref.server import Cache, Context
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.serving import ask, served

@@ -8,7 +8,7 @@ from mcp_ref.client import SharedAnswers
 from mcp_ref.client.cache import LISTS
 from mcp_ref.errors import LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
-from mcp_ref.protocol import caching
+from mcp_ref.protocol import results
 from mcp_ref.protocol.envelope import SUBSCRIPTION
 from tests.support.scene import SILENT, Failure, Scene, paged, tool
 from tests.support.sides import eventually, in_thread
@@ -225,7 +225,7 @@ def test_an_answer_is_served_for_the_same_method_and_params_only():
 ])
 def test_what_makes_a_key(method, params, key):
     """[2026-07-28 server/utilities/caching §Cache Key] MUST NOT"""
-    assert caching.key(method, params) == key
+    assert results.key(method, params) == key
 
 
 @pytest.mark.spec("cache.key")

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.errors import InvalidResult, PeerProtocolError, RequestTimeout
-from mcp_ref.jsonschema import bounds
+from mcp_ref.jsonschema import errors
 from mcp_ref.limits import Limits
 from tests.support.patience import WAIT
 from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of
@@ -305,7 +305,7 @@ def hostile(levels):
 
 def test_a_schema_that_would_take_for_ever_holds_up_neither_the_reader_nor_the_caller_for_long(monkeypatch):
     ticks = itertools.count()
-    monkeypatch.setattr(bounds, "clock", lambda: next(ticks) * 0.01)  # a second of it is over sooner
+    monkeypatch.setattr(errors, "clock", lambda: next(ticks) * 0.01)  # a second of it is over sooner
     answers = {"tools/list": {"tools": [tool("point", hostile(60))]}, "tools/call": structured({"x": 1})}
     with Scene(answers=answers) as scene:
         future = scene.client.submit_tool("point")

@@ -1,0 +1,1 @@
+"""Authorization that needs no person: `machine` has the grants, `dpop` binds tokens to a key."""

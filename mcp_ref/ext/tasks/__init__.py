@@ -1,0 +1,1 @@
+"""Tasks: calls that outlive their connection; the server's half, and the client's."""
