@@ -15,7 +15,7 @@ from tests.examiner.test_servers import (
 )
 from tests.support.patience import WAIT
 
-PAGES = ("calls", "rounds", "parameters", "resumption", "able_client", "web_streams")
+PAGES = ("calls", "resumption", "streams")
 ROWS = {name: row for name, row in load().items() if row.play.__module__.rpartition(".")[2] in PAGES}
 
 

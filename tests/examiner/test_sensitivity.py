@@ -74,8 +74,7 @@ def test_a_scene_finds_a_fault_and_nothing_without_it(scene, monkeypatch):
 
 
 def test_every_scene_of_these_pages_has_a_lie():
-    pages = {name for name, row in load().items() if row.play.__module__.rpartition(".")[2] in (
-        "able_client", "web_streams")}
+    pages = {name for name, row in load().items() if row.play.__module__.rpartition(".")[2] == "streams"}
     assert pages <= set(LIES)
 
 

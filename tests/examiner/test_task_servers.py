@@ -15,7 +15,7 @@ from tests.examiner.test_servers import (
 )
 from tests.support.patience import WAIT
 
-PAGES = ("tasks", "tasks_extension")
+PAGES = ("tasks",)
 ROWS = {name: row for name, row in load().items() if row.play.__module__.rpartition(".")[2] in PAGES}
 ENDLESS = {"task-cancel", "extension-cancel"}
 """Scenes whose lies need a task that is at work for as long as it takes."""

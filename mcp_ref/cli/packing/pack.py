@@ -2,7 +2,7 @@
 
     pack server.py -o demo.mcpb --author "Ada" --version 1.0.0 --description "Add numbers"
     pack --check demo.mcpb
-    pack weather.py -o weather.mcpb --author "Ada" --env API_KEY=secret --arg=--folder=directory --try API_KEY=abc \
+    pack weather.py -o weather.mcpb --author "Ada" --env API_KEY=secret --arg=--folder=directory --try API_KEY=abc \\
         --try=--folder=/tmp
     pack --check weather.mcpb --try API_KEY=abc --try=--folder=/tmp
 
