@@ -1,4 +1,4 @@
-"""Questions to the user: forms that the client shows, and links that it opens [.. client/elicitation].
+"""Questions to the user: forms that the client shows, and links that it opens [2025-06-18.. client/elicitation].
 
 `elicit` asks for the fields of a form, `elicit_url` for consent to follow a link; both return an `Answer`. `complete`
 notifies the client that the user is done behind a link, and `UrlElicitationRequired` refuses a request until then.

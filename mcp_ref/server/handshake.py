@@ -11,7 +11,6 @@ from ..codec import DecodeError, decode, encode
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from ..jsontext import dumps
 from ..messages.base import Implementation, RequestParams
-from ..messages.discover import DiscoverResult
 from ..messages.lifecycle import (
     InitializeRequestParams, InitializeResult, ListChangedCapability, ResourcesCapability, ServerCapabilities,
 )
@@ -172,6 +171,8 @@ def discover_route(server: "Server", revision: Revision) -> Route:
     """Return the route of `server/discover`. It runs on the reader: it is quick and calls no author's code."""
     read = params_reader(RequestParams, revision)
     cache = server.caches.get(DISCOVER)
+
+    from ..messages.discover import DiscoverResult
 
     def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
         read(params, context)
