@@ -17,7 +17,7 @@ somebody's own     is not there                               the local one
 somebody's own     is new in this version                     both with marks, a conflict
 =================  =========================================  =====================================================
 
-A module that moved since the version of the copy (`copies.MOVES`) is compared with its new file. One that is as copied
+A module that moved since the version of the copy (`parts.MOVES`) is compared with its new file. One that is as copied
 is removed, and the new file added. A changed one is merged into its new file and "moved": where both disagree, with
 marks; but where its new file has other modules in it, too, or it was split, only if the merge is clean. Otherwise it
 stays where it is as a conflict that names the new file.
@@ -57,7 +57,7 @@ class MergeOutcome(NamedTuple):
 def plan(copy: Copy, new: Dict[str, bytes], moved: Callable[[str], List[str]]) -> List[MergeOutcome]:
     """Return what becomes of the files of a copy; what stays as copied is not listed.
 
-    moved: returns the files of the new version that a file of the copy has become, see `copies.moves_since`. Raises
+    moved: returns the files of the new version that a file of the copy has become, see `parts.moves_since`. Raises
     `VendorError` for conflicts of an earlier update, and where an original is needed that is not known.
     """
     if copy.marked:

@@ -1,6 +1,6 @@
 """The command that says why a connection fails.
 
-`evidence` is what was tried on a server and what was seen: the trace of a real client, mostly. `causes` decides by it,
-with the tables of `programs` and `addresses`; what a table wants to look at besides is in `looks`. `examination` has
-the steps and the command, `health` what is told of a server that works.
+`evidence` has what was tried on a server and what was seen, which is mostly the trace of a real client, and finds the
+cause by the tables of `programs` and `addresses`. `examination` has the command, its steps, and what is told of a server
+that works.
 """

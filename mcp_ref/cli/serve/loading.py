@@ -1,4 +1,9 @@
-"""The server in a Python file, and the options that say who may reach it."""
+"""The server in a Python file, the listener that it gets, and the options about access and log.
+
+`run`, `bridge` and `workers` share them. The options about access over HTTP are one secret, or tokens of OAuth; the
+names of the server, and the web pages and proxies that are accepted; TLS. Secrets are named by the variable of the
+environment that holds them, so that no list of processes shows them.
+"""
 
 import argparse
 import contextlib

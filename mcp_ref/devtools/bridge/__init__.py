@@ -15,7 +15,7 @@ session of a client has a server behind of its own: `mcp_ref.devtools.bridge.bri
 The reading order: `bridge` (the server; sessions and their end), `session` (what goes on between the two sides of one
 session), `link` (the client of one server behind), `parked` (questions of a server with a handshake as rounds of a
 stateless client), `tasks` (those of one generation as those of the other), `translation` (messages of one revision as
-those of another).
+those of another, and names of several servers behind one bridge).
 
 A server of both eras is spoken to in the era of each client, so that nothing has to be translated. What each side gets,
 where one has a handshake and the other is stateless (2026-07-28):
@@ -41,7 +41,7 @@ errors                code, message and data; codes that      the same; -32602 w
                       only the older era has are replaced     there is -32002, refusals of the new era are -32603
 -32042                a failure, for there is no round any    there is none
 (follow a link)       more that could carry the link
-tasks                 see `mcp_ref.devtools.bridge.tasks`              the same
+tasks                 see `mcp_ref.devtools.bridge.tasks`     the same
 skills                their resources, as any others          the same; the methods of the extension are not declared
 apps, extensions of   the same: resources, `_meta`, settings  the same
 vendors

@@ -7,10 +7,24 @@
     for finding in check("session.jsonl"):
         print(finding.party, finding.rule.id, finding.evidence)
 
-`checker` takes the events, `course` follows the conversation, `observed` is what is known of it, `rules` says what a
-rule is, `pages` has the rules, `findings` asks them and finds causes, `scenes` makes traces of short texts, `report`
-and `formats` tell what was found. `watching` follows a conversation without judging it. `live` is for tests of a client
-or a server: ``with checked() as trace`` fails if one of them breaks a rule.
+===========  ========================================================================================================
+module       what it has
+===========  ========================================================================================================
+`checker`    takes the events; a `Watcher` does so, too, and judges nothing
+`course`     follows the conversation: revisions, and what an extension adds
+`observed`   what is known of it: messages, exchanges, sessions, connections
+`bounds`     how much of that is kept in memory
+`rules`      what a rule is
+`pages`      the rules
+`listed`     for rules: the lists of a server, page by page
+`rounds`     for rules: the questions of servers and their answers
+`values`     for rules: questions to single values
+`httpfacts`  for rules: header fields
+`findings`   asks the rules, and finds causes
+`scenes`     makes traces of short texts
+`report`     tells what was found, in several formats
+`live`       for tests of a client or a server: ``with checked() as trace`` fails if one of them breaks a rule
+===========  ========================================================================================================
 """
 
 from typing import Any, Iterable, List, Union

@@ -2,8 +2,7 @@
 
 The checker (`mcp_ref.devtools.checker`) judges what it is shown. The examiner talks: it sends what is legal and what is
 not, in each revision, and lets the checker judge what comes back; what only the sender can tell, because it knows what
-it has
-sent, the scenes decide themselves::
+it has sent, the scenes decide themselves::
 
     from mcp_ref.devtools.examiner import examine
     from mcp_ref.devtools.examiner.report import ExaminationReport
@@ -16,13 +15,10 @@ their annotations say that they only read, or if they are allowed by name.
 ===============  ===================================================================================================
 module           what it has
 ===============  ===================================================================================================
-`wire`           bytes to a server and back: pipes, sockets, Streamable HTTP
-`sse_wire`       bytes to a server of HTTP+SSE and back
-`talk`           a legal conversation in one revision
-`ahead`          processes that are started before a scene needs them
-`arguments`      arguments of tools, made from schemas
+`wire`           bytes to a server and back: pipes, sockets, Streamable HTTP, HTTP+SSE
+`talk`           a legal conversation in one revision; processes that are started before a scene needs them
 `scenes`         a scene as a row: the requirements it decides and provokes, and what it may say
-`stage`          what a scene is given: conversations, and what the server offers
+`stage`          what a scene is given: conversations, what the server offers, and arguments for its tools
 `pages`          the scenes
 `causes`         faults, and which of them have one cause
 `hostile`        malformed, random and too much input, if it is asked for

@@ -10,14 +10,14 @@
 ===================  ===============================================================================================
 module               what it has
 ===================  ===============================================================================================
-`record`             a session as the page reads it: the steps of `ladder`, the bytes of messages, findings
+`record`             a session as the page reads it: the steps of `mcp_ref.devtools.ladder`, the bytes of messages,
+                     findings; and the page with the session inside, and what a browser may do with it
 `live`               a session that goes on, told piece by piece to a page that has the token
-`document`           the page: markup, style and scripts with the session inside, and what a browser may do with it
 ``page.html``        the markup
 ``page.css``         the style: light and dark, 360 to 2,560 pixels
 ``json.js``          JSON as text: nothing is parsed into numbers, so nothing is lost
 ``session.js``       the session, and which of its steps a filter lets through
-``devtools.ladder.js``        the drawing; only the rows that are seen are there
+``ladder.js``        the drawing; only the rows that are seen are there
 ``details.js``       one message: its members and what they mean, its bytes, its HTTP exchange, its findings
 ``page.js``          what ties these together: keys, buttons, the search
 ``start.js``         the beginning
@@ -30,7 +30,7 @@ module               what it has
 ``live.js``          live: what ties those together
 ===================  ===============================================================================================
 
-All text of peers reaches the page as text nodes. `document.page` forbids everything else: no address is asked for
+All text of peers reaches the page as text nodes. `record.page` forbids everything else: no address is asked for
 anything, and no script runs but those of the page, which are named by their digests (``Content-Security-Policy``).
 """
 

@@ -9,7 +9,7 @@ Messages of the client point to the right, those of the server to the left. `run
 `mcp_ref.wiretrace.Trace`, live or from a file), `beside` draws. Only the order is shown, no times.
 
 A whole session, with HTTP, processes and what was found about it, is a `conversation.Conversation`; `text` and
-`mermaid` draw that.
+`mermaid` draw that, and `text` cuts it, too. `tasks` finds the tasks in messages.
 """
 
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence

@@ -11,7 +11,7 @@ A step is one line of the drawing, a group is a set of steps that belong togethe
 exchange whose response is a stream, the rounds of a request that wants input, the life of a task. What was found by a
 judge is handed in as remarks, and stands at the step of its message, its exchange or its time.
 
-`stretches.elided` leaves out the middle of long stretches in which nothing happened that one would look for. Texts of a
+`text.elided` leaves out the middle of long stretches in which nothing happened that one would look for. Texts of a
 step are one line of ASCII, whatever a peer has sent; each form of drawing escapes what it needs beside that. Memory and
 time grow with the number of events, not faster.
 """

@@ -8,12 +8,11 @@
     compare(script, read("other.jsonl"))       # what differs in meaning
 
 ==============  ====================================================================================================
-`meaning`       what counts in a JSON value of the protocol, and what is made anew in each conversation
-`script`        a recording as turns: a message of the client, and what the server sent because of it
-`player`        the server's side, without input or output
-`pipe`, `web`   the same over standard streams, and over Streamable HTTP
-`driver`        the client's side
-`comparison`    two recordings by meaning
+`script`        a recording as turns: a message of the client, and what the server sent because of it; what counts in
+                a JSON value of the protocol, and what is made anew in each conversation
+`player`        the server's side, and its transport on standard streams
+`web`           the same over Streamable HTTP
+`driver`        the client's side; two recordings by meaning
 ==============  ====================================================================================================
 
 Frames are played as they were recorded: no role of this package takes part, so what a server or client of another maker

@@ -2,7 +2,7 @@
 
 Bytes go on as they come, unaltered and without waiting for whole lines. Three threads carry them, one for each stream,
 with ``read`` and ``write`` alone (measured against one thread with ``poll``: a call takes 20 microseconds more than
-without a shim, and 22 with ``poll``). A fourth one waits for the end of the child, and a fifth records, see `backlog`.
+without a shim, and 22 with ``poll``). A fourth one waits for the end of the child, and a fifth records, see `telling`.
 
 =============================================  ========================================================================
 what happens                                   what follows

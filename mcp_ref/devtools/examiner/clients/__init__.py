@@ -7,9 +7,7 @@ module           what it has
 `endpoints`      where the client arrives: lines on a socket, HTTP
 `stub`           the process that a client of stdio starts
 `starts`         how the client is started, and told where the server is
-`issuer`         an authorization server
-`stage`          what a scene is given
+`stage`          what a scene is given, and all scenes in all revisions
 `pages`          the scenes
-`examination`    all scenes in all revisions
 ===============  ===================================================================================================
 """

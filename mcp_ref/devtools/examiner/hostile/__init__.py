@@ -25,11 +25,9 @@ descriptors have to be back (back), which can be told of processes that were sta
 ========  ==========================================================================================================
 module    what it has
 ========  ==========================================================================================================
-`texts`   frames made by rule and by hand
-`traffic` legal traffic, and mutations of it
+`texts`   frames made by rule and by hand; legal traffic, and mutations of it
 `heads`   HTTP requests as bytes
-`watch`   what a process holds
-`trial`   the attacks, one after the other, and what comes of them
+`trial`   the attacks, one after the other, and what comes of them; what a process holds
 `told`    the part of the report
 ========  ==========================================================================================================
 """

@@ -13,12 +13,12 @@ is given up, by its timeout or by its caller, cancels the task. A `ToolTask` goe
 
 Reading order:
 
-- `calls`: what a client offers
+- `mcp_ref.client.task_calls`: what a client offers
 - `task`: a task in the hands of its caller, and how it is waited for
-- `stateless`: what is special about those of 2026-07-28; `extension`, by which a client declares them; `told`, by which
-  a server tells of them
-- `handshake`: what is special about those of 2025-11-25, where a client asks for a task: `start_tool` for tools that
-  may be tasks, `call_tool` for those that must be
+- `generations`: what is special about those of 2026-07-28, of which a server tells on a stream; and about those of
+  2025-11-25, where a client asks for a task: `start_tool` for tools that may be tasks, `call_tool` for those that must
+  be
+- `extension`: the extension by which a client declares those of 2026-07-28
 - `receiver`: the other direction, with ``tasks=True``: tasks of the client, which a server of 2025-11-25 has it make of
   sampling and elicitation
 """

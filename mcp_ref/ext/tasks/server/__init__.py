@@ -59,10 +59,10 @@ shorter ``ttl`` is wise [2025-11-25 basic/utilities/tasks §Task Isolation and A
 others; ``max_running_tasks`` is for all.
 
 A `SqliteStore` keeps tasks in a file, for several processes and over restarts:
-``Tasks(SqliteStore("/var/jobs/mcp.db"))``. It can keep the sessions of HTTP, too; see `mcp_ref.ext.stores`.
+``Tasks(SqliteStore("/var/jobs/mcp.db"))``. It can keep the sessions of HTTP, too; see `mcp_ref.stores`.
 A task whose process has died is failed with a message, after half a minute; none is run by two processes, and none
 begins again, since what it has done is not known.
 
 The reading order: `mcp_ref.stores` (records and where they are kept), `engine` (`Tasks`), `running` (one run of a
-handler), `session` and `extension` (the two generations on the wire).
+handler), `generations` (both of them on the wire).
 """
