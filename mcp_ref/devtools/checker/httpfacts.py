@@ -1,7 +1,8 @@
-"""Readers of header fields of HTTP: media types, challenges, encoded values, masked secrets; and of the annotations by
-which a tool asks for header fields [2026-07-28 basic/transports/streamable-http §Schema Extension].
+"""Readers of header fields of HTTP, for rules: media types, challenges, encoded values, masked secrets.
 
-A small reader of its own: the checker shares none with the parts that it judges.
+They also read the annotations by which a tool asks for header fields
+[2026-07-28 basic/transports/streamable-http §Schema Extension]. The checker shares no reader with the parts that it
+judges.
 """
 
 import re

@@ -1,5 +1,6 @@
-"""Questions to single values: whether they were masked, and whether they are base64, a URI, a media type; and values
-as evidence: `short` for a text, `shown` for any JSON value, `typed` for its type.
+"""Questions to single values: whether they were masked, and whether they are base64, a URI, a media type.
+
+Values as evidence are here, too: `short` for a text, `shown` for any JSON value, `typed` for its type.
 
 A recorder masks secrets, so a value may have been something else. `masked` and `has_mask` tell: about such a value no
 rule says anything.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 LETTER_SECONDS = 60.0
-"""The seconds for which a letter is kept that no process takes, unless it waits for a stream: see `mcp_ref.stores.OUT`."""
+"""The seconds for which a letter is kept that no process takes, unless it waits for a stream: see `OUT`."""
 FORMAT = 3
 """The format of the tables, in ``user_version``. Format 1 is that of 0.5.0; format 2 had sessions and letters only."""
 APPLICATION = 0x6D637073

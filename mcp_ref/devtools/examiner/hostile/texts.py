@@ -1,9 +1,10 @@
-"""Frames that are malformed or odd, made by rule and by hand, each in the place of a legal request; and the legal
-traffic of a revision with random mutations of it: the same seed and number give the same bytes.
+"""Frames that are malformed or odd, each in the place of a legal request, and legal traffic with random mutations.
 
-A frame is no JSON, or JSON and no request, or a request that is only odd; `nature` finds out which, line by line. What
-is no request must not get a result. Nothing in the traffic changes a server: tools are named only if they may be
-called, and everything else that is named there is not.
+Frames are made by rule and by hand. A frame is no JSON, or JSON and no request, or a request that is only odd; `nature`
+finds out which, line by line. What is no request must not get a result.
+
+The traffic is that of one revision, and of its mutations the same seed and number give the same bytes. Nothing in it
+changes a server: tools are named only if they may be called, and everything else that is named there is not.
 """
 
 from random import Random

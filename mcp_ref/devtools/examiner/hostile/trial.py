@@ -1,8 +1,8 @@
-"""The trial: the attacks are made one after the other, and what comes of each is noted, with the memory and the
-descriptors that the server holds after it (Linux only, by /proc).
+"""The trial: the attacks are made one after the other, and what comes of each is noted.
 
-A server that was started here and does not answer any more is started again, a few times. One that was not, and is
-gone, ends the trial. An input that stops a server is made smaller, where a start takes no time.
+That includes the memory and the descriptors that the server holds after it (Linux only, by /proc). A server that was
+started here and does not answer any more is started again, a few times. One that was not, and is gone, ends the trial.
+An input that stops a server is made smaller, where a start takes no time.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""Scenes about calls: several at once, log messages, progress, cancellation, clients that go; requests that ask for
-input first, and their state; the header fields of parameters.
+"""Scenes about calls that are under way, ask for input first, or repeat parameters in header fields.
 
+Several at once, log messages, progress, cancellation, clients that go
 [2026-07-28 basic/transports/streamable-http §Receiving Messages], [..2025-11-25 basic/utilities/cancellation],
-[2026-07-28 basic/patterns/cancellation],
-[2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)],
+[2026-07-28 basic/patterns/cancellation]; requests that ask for input, and their state
+[2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)]; the header fields of parameters
 [2026-07-28 basic/transports/streamable-http §Custom Headers from Tool Parameters].
 """
 

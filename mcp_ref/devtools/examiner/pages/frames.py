@@ -1,8 +1,8 @@
-"""Scenes about frames: what is no message, what nobody knows, and what comes in the wrong order; and about the opening
-of a session by a handshake.
+"""Scenes about frames, and about the opening by a handshake [..2025-11-25 basic/lifecycle §Initialization].
 
-[2025-03-26.. basic/index §Messages], [..2025-11-25 basic/utilities/ping], [..2025-11-25 basic/utilities/cancellation],
-[2026-07-28 basic/patterns/cancellation], [..2025-11-25 basic/lifecycle §Initialization].
+The frames are what is no message, what nobody knows, and what comes in the wrong order
+[2025-03-26.. basic/index §Messages], [..2025-11-25 basic/utilities/ping],
+[..2025-11-25 basic/utilities/cancellation], [2026-07-28 basic/patterns/cancellation].
 """
 
 from typing import Any, Dict, List, Set, Tuple

@@ -1,11 +1,13 @@
-"""Scenes of a client that can be asked, wants progress and logs, and listens: what it makes come the checker judges;
-and about the streams of Streamable HTTP: their ends, and the stream of `GET`.
+"""Scenes about the streams of Streamable HTTP, and of a client that can be asked, wants progress and logs, and listens.
 
-[basic/utilities/progress], [server/utilities/logging], [client/sampling], [client/elicitation], [client/roots],
-[..2025-11-25 basic/lifecycle §Initialization], [2026-07-28 basic/patterns/subscriptions],
+What such a client makes come the checker judges: [basic/utilities/progress], [server/utilities/logging],
+[client/sampling], [client/elicitation], [client/roots], [..2025-11-25 basic/lifecycle §Initialization],
+[2026-07-28 basic/patterns/subscriptions].
+
+The scenes about streams are those of their ends, and of the stream of `GET`
 [2025-03-26..2025-11-25 basic/transports §Streamable HTTP],
-[2026-07-28 basic/transports/streamable-http §Receiving Messages].
-Which of a server's answers are streams nobody knows before: tools that may be called are, with progress wanted.
+[2026-07-28 basic/transports/streamable-http §Receiving Messages]. Which of a server's answers are streams nobody knows
+before: tools that may be called are, with progress wanted.
 """
 
 import threading

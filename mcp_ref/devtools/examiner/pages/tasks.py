@@ -1,9 +1,9 @@
-"""Scenes about tasks: those of 2025-11-25 [2025-11-25 basic/utilities/tasks], and those of the extension
-[2026-07-28 extensions/tasks/tasks].
+"""Scenes about tasks [2025-11-25 basic/utilities/tasks], and about their extension [2026-07-28 extensions/tasks/tasks].
 
-Tools run as tasks only if they may be called, and say that they can; in the extension the server decides which call
-becomes a task, so the first that is answered by one serves. What a task looks like the checker sees; a scene knows
-which task it has asked for, and what the same call gives without one.
+In 2025-11-25 tools run as tasks only if they may be called, and say that they can. With the extension the server
+decides which call becomes a task: so tools that may be called are called, and the first that is answered by a task
+serves. What a task looks like the checker sees; a scene knows which task it has asked for, and what the same call gives
+without one.
 """
 
 import time

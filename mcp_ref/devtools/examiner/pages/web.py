@@ -1,8 +1,7 @@
-"""Scenes about HTTP: Streamable HTTP in all revisions, its sessions, the header fields of requests that stand alone,
-and HTTP+SSE.
+"""Scenes about Streamable HTTP in all revisions [..2025-11-25 basic/transports], and about HTTP+SSE.
 
-[..2025-11-25 basic/transports], [2026-07-28 basic/transports/streamable-http],
-[2024-11-05 basic/transports §HTTP with SSE].
+They have the sessions of Streamable HTTP, too, and the header fields of requests that stand alone
+[2026-07-28 basic/transports/streamable-http]. HTTP+SSE is a transport of [2024-11-05 basic/transports §HTTP with SSE].
 """
 
 from typing import Dict, List, Optional, Tuple

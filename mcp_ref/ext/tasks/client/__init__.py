@@ -18,7 +18,7 @@ Reading order:
 - `generations`: what is special about those of 2026-07-28, of which a server tells on a stream; and about those of
   2025-11-25, where a client asks for a task: `start_tool` for tools that may be tasks, `call_tool` for those that must
   be
-- `extension`: the extension by which a client declares those of 2026-07-28
+- `extension`: by which a client declares those of 2026-07-28, and waits for them
 - `receiver`: the other direction, with ``tasks=True``: tasks of the client, which a server of 2025-11-25 has it make of
   sampling and elicitation
 """

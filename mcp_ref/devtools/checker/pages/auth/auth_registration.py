@@ -1,6 +1,9 @@
-"""Rules of finding the authorization server beside the MCP server [2025-03-26 basic/authorization §Server Metadata
-Discovery], [2025-06-18 basic/authorization §Server Metadata Discovery], and of client ids: registration, metadata
-documents, credentials [2025-11-25 basic/authorization §Client Registration Approaches],
+"""Rules of basic/authorization about client ids, and about the authorization server beside an MCP server.
+
+The server of 2025-03-26 has the metadata of its authorization server, or the addresses that stand in for them
+[2025-03-26 basic/authorization §Server Metadata Discovery],
+[2025-06-18 basic/authorization §Server Metadata Discovery]. Client ids come from registration, from metadata documents
+or from before [2025-11-25 basic/authorization §Client Registration Approaches],
 [2026-07-28 basic/authorization/client-registration].
 """
 

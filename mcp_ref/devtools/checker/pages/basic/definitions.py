@@ -1,10 +1,10 @@
-"""Rules of shapes: params and results have the members and types of their definitions in the schema of the revision;
-and of the codes and texts of errors [2026-07-28 basic/index §Error Codes].
+"""Rules of the definitions in each schema, and of the codes and texts of errors [2026-07-28 basic/index §Error Codes].
 
-A finding about a shape follows from any rule that a requirement has about the same message, so one wrong type is one
-fault. Members that a definition does not have, names of vendors and extensions, and what a later revision has added
-are no fault. The requirements of icons [2025-11-25.. basic/index §icons] bind the party that shows them, out of
-sight.
+Params and results have the members and types that the schema of the revision defines. A finding about them follows from
+any rule that a requirement has about the same message, so one wrong type is one fault. Members that a definition does
+not have, names of vendors and extensions, and what a later revision has added are no fault.
+
+The requirements of icons [2025-11-25.. basic/index §icons] bind the party that shows them, out of sight.
 """
 
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple

@@ -1,5 +1,6 @@
-"""Rules of batches, which one revision has [2025-03-26 basic/index §Batching], and of progress notifications
-[..2025-11-25 basic/utilities/progress], [2026-07-28 basic/patterns/progress].
+"""Rules of batches [2025-03-26 basic/index §Batching], and of progress [..2025-11-25 basic/utilities/progress].
+
+One revision alone has batches. The page about progress is [2026-07-28 basic/patterns/progress] later.
 """
 
 from typing import Any, Dict, Optional, Tuple

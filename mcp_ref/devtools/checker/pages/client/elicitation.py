@@ -1,5 +1,6 @@
-"""Rules of elicitation [2025-06-18.. client/elicitation]: what servers ask, by forms and by links, and what clients
-answer [2025-11-25.. client/elicitation §URL Mode Elicitation Requests].
+"""Rules of elicitation [2025-06-18.. client/elicitation]: what servers ask, and what clients answer.
+
+Servers ask by forms, and by links [2025-11-25.. client/elicitation §URL Mode Elicitation Requests].
 """
 
 import re

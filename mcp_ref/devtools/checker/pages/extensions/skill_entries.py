@@ -1,5 +1,6 @@
-"""Rules of the entries of skills, of the resources that they are, and of what servers give for their files (page
-extensions/skills/skills).
+"""Rules of skills in what a server gives (page extensions/skills/skills): entries, resources and files.
+
+An entry describes a skill, each of its files is a resource, and what is read has to be what the entry says.
 """
 
 import re

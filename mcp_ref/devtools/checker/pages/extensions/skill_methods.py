@@ -1,5 +1,7 @@
-"""Rules of the extension for skills (page extensions/skills/skills): capabilities, methods, types of results, errors;
-and the skills of a server as they have shown: entries, what was read of their files, and what a client acts on.
+"""Rules of the extension for skills (page extensions/skills/skills): capabilities, methods, types of results, errors.
+
+Here is also what all rules of skills remember: the skills of a server as they have shown, with their entries, what was
+read of their files, and what a client acts on.
 """
 
 import base64

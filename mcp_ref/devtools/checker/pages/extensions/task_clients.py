@@ -1,6 +1,4 @@
-"""Rules of what clients do about tasks (page extensions/tasks/tasks): how often they ask, how long, how they end it,
-and how they answer the questions of tasks.
-"""
+"""Rules of what clients do about tasks (page extensions/tasks/tasks): they ask, answer questions, and end it."""
 
 from typing import List, Mapping, Optional, Union
 

@@ -1,5 +1,6 @@
-"""Rules of results that are tasks (page extensions/tasks/tasks): when there are such, and of which form; of errors
-about tasks, of listening for tasks and of who may ask.
+"""Rules of requests that become tasks, and of errors about tasks (page extensions/tasks/tasks).
+
+They say when a result is a task and of which form, which errors there are, who may ask, and how a client listens.
 """
 
 import re

@@ -1,5 +1,7 @@
-"""Rules of the results of `tasks/get`, `tasks/update` and `tasks/cancel` (page extensions/tasks/tasks), and of the
-values of tasks in both forms that tasks have had (pages basic/utilities/tasks and extensions/tasks/tasks).
+"""Rules of `tasks/get`, `tasks/update` and `tasks/cancel` (page extensions/tasks/tasks): what the results have.
+
+The values of tasks are judged in both forms that tasks have had (pages basic/utilities/tasks and
+extensions/tasks/tasks), and so is who offers the extension.
 """
 
 from datetime import timedelta

@@ -1,8 +1,8 @@
-"""Rules of what a server gives beside tools: images, audio and resources inside results, log messages, prompts,
-resources [.. server/prompts §PromptMessage], [.. server/resources §Security Considerations], [..
-server/utilities/logging], [.. server/prompts], [.. server/resources].
+"""Rules of prompts [.. server/prompts], resources [.. server/resources] and log messages [.. server/utilities/logging].
 
-Those of the lists are in `lists`, those of the codes of errors in `errorcodes`.
+Those of images, audio and resources inside results are here, too [.. server/prompts §PromptMessage],
+[.. server/resources §Security Considerations]; those of lists are in `lists`, those of the codes of errors in
+`errorcodes`.
 """
 
 import posixpath

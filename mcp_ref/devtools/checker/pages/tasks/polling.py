@@ -1,6 +1,7 @@
-"""Rules of how a requestor looks at a task: polling, `tasks/result`, tasks that want input, and the errors of what is
-asked about tasks [2025-11-25 basic/utilities/tasks §Getting Tasks],
-[2025-11-25 basic/utilities/tasks §Result Retrieval], [2025-11-25 basic/utilities/tasks §Input Required Status],
+"""Rules of how a requestor looks at a task [2025-11-25 basic/utilities/tasks §Getting Tasks].
+
+Also of `tasks/result` [2025-11-25 basic/utilities/tasks §Result Retrieval], of tasks that want input
+[2025-11-25 basic/utilities/tasks §Input Required Status], and of the errors of what is asked about tasks
 [2025-11-25 basic/utilities/tasks §Error Handling].
 """
 

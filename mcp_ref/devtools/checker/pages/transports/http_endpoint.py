@@ -1,7 +1,8 @@
-"""Rules of the endpoint of Streamable HTTP: POSTs and their replies, who may speak to it, and what it does with GET
-[..2025-11-25 basic/transports §Security Warning], [2025-03-26..2025-11-25 basic/transports §Streamable HTTP],
-[2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server],
-[2026-07-28 basic/transports/streamable-http].
+"""Rules of the endpoint of Streamable HTTP [2025-03-26..2025-11-25 basic/transports §Streamable HTTP].
+
+They are about POSTs and their replies [2026-07-28 basic/transports/streamable-http], about who may speak to the
+endpoint [..2025-11-25 basic/transports §Security Warning], and about GET
+[2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server].
 """
 
 from typing import Any, Optional, Tuple

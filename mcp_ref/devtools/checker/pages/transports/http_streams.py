@@ -1,6 +1,7 @@
-"""Rules of the streams of Streamable HTTP, what they carry and when they end, and of session ids
-[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server],
-[2026-07-28 basic/transports/streamable-http §Receiving Messages],
+"""Rules of the streams of Streamable HTTP [2026-07-28 basic/transports/streamable-http §Receiving Messages].
+
+They are about what streams carry and when they end
+[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server], and about session ids
 [2025-03-26..2025-11-25 basic/transports §Session Management].
 """
 

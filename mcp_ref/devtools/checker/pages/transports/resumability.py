@@ -1,4 +1,6 @@
-"""Rules of the transport HTTP+SSE [2024-11-05 basic/transports §HTTP with SSE], and of event ids and resumed streams
+"""Rules of HTTP+SSE [2024-11-05 basic/transports §HTTP with SSE], and of resumed streams.
+
+Streams are resumed by the ids of their events
 [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery],
 [2025-11-25 basic/transports §Sending Messages to the Server].
 """

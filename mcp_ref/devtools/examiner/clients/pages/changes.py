@@ -1,10 +1,9 @@
-"""Scenes about an older revision that the server chooses, about what it says unasked (changed lists, answers again),
-and about tasks.
+"""Scenes about what a server chooses or says unasked, an older revision or a changed list, and about tasks.
 
 [..2025-11-25 basic/lifecycle §Version Negotiation], [..2025-11-25 basic/lifecycle §Operation],
 [.. server/tools §List Changed Notification], [2025-11-25 basic/utilities/tasks].
 
-The server has a tool that must run as a task, one that may and one that must not; a client chooses by that.
+For tasks the server has a tool that must run as one, one that may and one that must not; a client chooses by that.
 """
 
 import itertools

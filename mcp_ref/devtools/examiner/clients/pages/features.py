@@ -1,7 +1,8 @@
-"""Scenes about lists, what a client is asked by the requests of a server, and what else it does with the features of
-one.
+"""Scenes about lists, the questions of a server, and what else a client does with its features.
 
 [.. server/utilities/pagination], [2025-06-18.. client/elicitation], [.. client/sampling], [.. client/roots].
+
+Questions that are requests of the server belong to the revisions with a handshake.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
-"""Scenes about the opening: which version is spoken, and what may be sent when; and about what a client has to bear,
-and to answer: unknown messages, questions, answers to nothing.
+"""Scenes about the opening, and about what a client has to bear, and to answer.
 
-[..2025-11-25 basic/lifecycle], [2026-07-28 basic/versioning], [2025-03-26.. basic/index §Messages],
-[..2025-11-25 basic/utilities/ping].
+In the opening it is which version is spoken, and what may be sent when [..2025-11-25 basic/lifecycle],
+[2026-07-28 basic/versioning]; at any time it is unknown messages, questions, and answers to nothing
+[2025-03-26.. basic/index §Messages], [..2025-11-25 basic/utilities/ping].
 """
 
 from typing import Any, Callable, Dict, List, Tuple

@@ -1,10 +1,11 @@
-"""Scenes of stdio: the end of the process, requests that a client gives up, and servers that misbehave: noise, silence,
-an early end.
+"""Scenes of stdio: the end of the process, requests that a client gives up, servers that misbehave.
 
 [..2025-11-25 basic/utilities/cancellation], [2026-07-28 basic/patterns/cancellation],
 [..2025-11-25 basic/lifecycle §Shutdown], [..2025-11-25 basic/transports §stdio],
 [2026-07-28 basic/transports/stdio], [2026-07-28 basic/transports/stdio §Unexpected Termination],
 [2026-07-28 basic/patterns/subscriptions §Graceful Closure].
+
+Servers misbehave by noise, by silence and by an early end.
 """
 
 from typing import Any, Dict, List, Optional

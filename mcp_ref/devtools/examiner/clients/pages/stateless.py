@@ -1,10 +1,11 @@
-"""Scenes of 2026-07-28: results that want input, their states and questions, kinds of results, the era of a server, the
-versions that an error names, hints for caches, streams of `subscriptions/listen`.
+"""Scenes of 2026-07-28: results that want input, kinds of results, eras and versions, caches, subscriptions.
 
-[2026-07-28 basic/patterns/mrtr], [2026-07-28 basic/index §ResultType],
-[2026-07-28 basic/transports/stdio §Backward Compatibility], [2026-07-28 client/elicitation §Safe URL Handling],
-[2026-07-28 basic/versioning §Protocol Version Negotiation], [2026-07-28 server/utilities/caching],
-[2026-07-28 basic/patterns/subscriptions].
+Results that want input have odd states, a link, a question of an unknown kind [2026-07-28 basic/patterns/mrtr],
+[2026-07-28 client/elicitation §Safe URL Handling]. The others are about kinds of results
+[2026-07-28 basic/index §ResultType], the era of a server
+[2026-07-28 basic/transports/stdio §Backward Compatibility], the versions that an error names
+[2026-07-28 basic/versioning §Protocol Version Negotiation], hints for caches [2026-07-28 server/utilities/caching], and
+the streams of `subscriptions/listen` [2026-07-28 basic/patterns/subscriptions].
 """
 
 from typing import Any, Dict, List, Optional, Tuple

@@ -1,8 +1,9 @@
-"""Scenes over Streamable HTTP: the forms of an answer, sessions, streams, header fields; refusals that only HTTP knows,
-challenges, and redirects to another origin.
+"""Scenes over Streamable HTTP: answers, sessions, streams, header fields, refusals, challenges, redirects.
 
 [2025-03-26..2025-11-25 basic/transports §Streamable HTTP], [2026-07-28 basic/transports/streamable-http],
 [2025-06-18..2025-11-25 basic/authorization], [2026-07-28 basic/authorization/index].
+
+The refusals are those that only HTTP knows; the redirects lead to another origin.
 """
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
