@@ -246,7 +246,7 @@ class _Told(BaseException):
 
     @classmethod
     def hear(cls, number: int, frame: Any) -> None:
-        """Handle the signal. A second one within `signals.SAME_SECONDS` counts as the same."""
+        """Handle the signal. A second one within SAME_SECONDS counts as the same."""
         now = deadline.clock()
         if cls.came is None:
             cls.came = now

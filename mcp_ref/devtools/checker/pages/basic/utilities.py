@@ -1,6 +1,6 @@
 """Rules of batches [2025-03-26 basic/index §Batching], and of progress [..2025-11-25 basic/utilities/progress].
 
-One revision alone has batches. The page about progress is [2026-07-28 basic/patterns/progress] later.
+Only one revision has batches. In 2026-07-28 the page about progress is [2026-07-28 basic/patterns/progress].
 """
 
 from typing import Any, Dict, Optional, Tuple

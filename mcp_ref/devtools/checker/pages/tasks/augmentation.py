@@ -1,9 +1,9 @@
 """Rules of requests that ask to run as tasks [2025-11-25 basic/utilities/tasks §Capabilities].
 
-Also of the results that create tasks [2025-11-25 basic/utilities/tasks §Creating Tasks], and of who sees which task
-[2025-11-25 basic/utilities/tasks §Task Isolation and Access Control]. Whose a token is nobody can see who only
-observes, and a token that was renewed is another one for the same principal. A request without any, about a task that
-was made with one, shows.
+Others are about the results that create tasks [2025-11-25 basic/utilities/tasks §Creating Tasks], and about who sees
+which task [2025-11-25 basic/utilities/tasks §Task Isolation and Access Control]. Whose a token is nobody can see who
+only observes, and a token that was renewed is another one for the same principal. A request without any, about a task
+that was made with one, shows.
 """
 
 import re

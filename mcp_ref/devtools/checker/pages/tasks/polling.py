@@ -1,7 +1,7 @@
 """Rules of how a requestor looks at a task [2025-11-25 basic/utilities/tasks §Getting Tasks].
 
-Also of `tasks/result` [2025-11-25 basic/utilities/tasks §Result Retrieval], of tasks that want input
-[2025-11-25 basic/utilities/tasks §Input Required Status], and of the errors of what is asked about tasks
+Others are about `tasks/result` [2025-11-25 basic/utilities/tasks §Result Retrieval], about tasks that want input
+[2025-11-25 basic/utilities/tasks §Input Required Status], and about the errors of requests about tasks
 [2025-11-25 basic/utilities/tasks §Error Handling].
 """
 

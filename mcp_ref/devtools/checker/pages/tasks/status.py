@@ -1,6 +1,6 @@
 """Rules of the state of a task, its times and its end [2025-11-25 basic/utilities/tasks §Behavior Requirements].
 
-Also of the messages of a task, and of how they name it
+Others are about the messages of a task, and how they name it
 [2025-11-25 basic/utilities/tasks §Associating Task-Related Messages], [2025-11-25 basic/utilities/progress].
 """
 
