@@ -1,4 +1,7 @@
-"""Registries of the specification: its requirements by id, and its deprecated features."""
+"""Tables about the specification: its requirements by id, its deprecated features, and what this package leaves out.
+
+The requirements stand in ``requirements.tsv`` beside this module and are read when they are first asked for.
+"""
 
 from functools import lru_cache
 from pkgutil import get_data

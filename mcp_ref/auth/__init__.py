@@ -303,17 +303,18 @@ The modules, in the order to read them
 ==============  ================================================================================
 module          subject
 ==============  ================================================================================
-`urls`          the URLs that may be asked at all
-`challenge`     the field WWW-Authenticate, read and written; names of scopes
-`fetch`         one HTTP request to an authorization server, and the addresses that may be asked
-`discover`      from a refusal to the authorization server: its documents, and the search for them
+`fetch`         the URLs and addresses that may be asked, and one HTTP request to an authorization server
+`discover`      from a refusal to the authorization server: the field WWW-Authenticate, read and
+                written, the documents of both servers, and the search for them
 `jose`          a JSON Web Token as text, and the `Signer` that signs one; the manual of signers
 `jws`           signatures checked: HS256, RS256, ES256; the keys of an authorization server, fetched
                 when they are needed
-`dpop`          proofs of possession: made by a client, checked by a server
 `client/`       how a client gets a token, keeps it and renews it
 `server/`       how a server admits only requests with a good token
 ==============  ================================================================================
+
+Two more are loaded when they are used: `mcp_ref.ext.auth.machine` has the grants without a person,
+`mcp_ref.ext.auth.dpop` the proofs of possession.
 """
 
 from typing import TYPE_CHECKING, Any, List

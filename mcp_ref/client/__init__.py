@@ -15,11 +15,11 @@ A reading order. First the client and its calls:
 
 Then how a connection begins, and what follows when the first answer does not settle a call:
 
-- `era`: finding out what the server speaks; `handshake`: what both sides say of themselves
+- `opening`: finding out what the server speaks, and what both sides say of themselves
 - `request_flow`: the states of a call that takes several requests, and what is sent again; `mrtr`: what the server asks
   first; `futures`: the same for callers who do not wait
 - `subscriptions`: hearing of changes
-- `tasks`: calls whose answers are fetched later
+- `task_calls`: the calls about tasks, whose answers are fetched later; the rest of tasks is `mcp_ref.ext.tasks.client`
 
 And what a client does for its server: `client_capabilities`, with `roots`, `sampling` and `elicitation`.
 

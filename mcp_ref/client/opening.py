@@ -7,7 +7,7 @@ kinds of revisions asks `server/discover` first [2026-07-28 basic/transports/std
 what comes                                       what follows
 ===============================================  ==========================================================
 a `DiscoverResult`                               the newest revision in common
-a modern error (`mcp_ref.protocol.lifecycle`)         the same server, with a version that it names
+a modern error (`mcp_ref.protocol.lifecycle`)    the same server, with a version that it names
 any other error, or a result of another form     `initialize`
 nothing within ``probe_timeout``                 `initialize` besides, and whatever is answered first counts
 the end of the process                           `initialize`, to a new one

@@ -1,4 +1,4 @@
-"""The calls of a client about tasks."""
+"""The calls of a client about tasks: begin one, take up one that was begun before, list those of the server."""
 
 from typing import TYPE_CHECKING, Any, Dict, Mapping, MutableMapping, Optional
 

@@ -1,8 +1,8 @@
 """The messages of the package to its operators: log records, counts, and text that is safe to show.
 
-`packagelog` makes the loggers, counts oddities and logs them rarely; `loghandlers` has the handler of last resort and a
-filter that masks secrets; `usercode` reports exceptions of handlers and callbacks; `redaction` and `masking` mask
-secrets. The functions here bring texts of peers into the forms in which a log or a terminal may show them.
+`packagelog` makes the loggers, counts oddities and logs them rarely, and reports exceptions of handlers and callbacks;
+`loghandlers` has the handler of last resort and a filter that masks secrets; `redaction` and `masking` mask secrets.
+The functions here bring texts of peers into the forms in which a log or a terminal may show them.
 """
 
 INDENT = "\n    "

@@ -5,7 +5,7 @@ standard error, so a handler that does nothing stands at the top of the package'
 handlers that the application has set up. `logging` is loaded with the first record.
 
 Two kinds of records are written to standard error, as long as the application has set up nothing; see
-`mcp_ref.diagnostics.loghandlers`. Exceptions of the application's own code (`mcp_ref.diagnostics.packagelog`) are,
+`mcp_ref.diagnostics.loghandlers`. Exceptions of the application's own code (`log_raised`) are,
 because their author would never learn of them. And where the process is ours (`Server.run`, `Server.run_http`, the
 command line and its workers, which call `own_process`), all records from WARNING up are.
 
@@ -129,8 +129,6 @@ def is_one_stream(first: int, second: int) -> bool:
     same = (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
     return same and (stat.S_ISFIFO(one.st_mode) or stat.S_ISSOCK(one.st_mode))
 
-
-# --- Counts -----------------------------------------------------------------------------------------------------------
 
 LOUD = 10
 """The log records of one kind that are written before they become rare."""

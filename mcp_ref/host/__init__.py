@@ -8,13 +8,13 @@ module           contents
 `audit`          the audit log
 `questions`      what a host answers to what servers ask: roots, the model (sampling), the user (elicitation); one
                  entry of the audit log
-`skills`         the skills of servers
-`configuration`  the file of a configuration: text to values, and what its variables stand for
-`dialects`       the entries of such a file, in the dialects of all hosts
-`member`         one server: how it is started, its client, its end
-`parallel`       calls to several servers at the same time
+`configuration`  the file of a configuration: text to values, its entries in the dialects of all hosts, and what its
+                 variables stand for
+`member`         one server: how it is started, its client, its end; calls to several servers at the same time
 `host`           `Host`: connects, restarts and closes servers, and puts each call to the policy
 ===============  ==================================================================================================
+
+The skills of servers are in `mcp_ref.ext.skills.host`.
 
 >>> from mcp_ref import Host
 >>> from mcp_ref.host import AllowListed, Policy

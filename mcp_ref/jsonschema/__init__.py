@@ -1,7 +1,7 @@
 """A JSON Schema validator: dialect 2020-12, and draft-07 where `$schema` says so.
 
 Tools describe their arguments and results with JSON Schema, so a server validates what a model wrote, and a client
-what a server returned. Schema and instance may both come from an attacker: `bounds` limits what that costs, and `refs`
+what a server returned. Schema and instance may both come from an attacker: `Bounds` limits what that costs, and `refs`
 fetches nothing.
 
     >>> from mcp_ref.jsonschema import validate
@@ -18,14 +18,14 @@ Reading order:
 =================  ===================================================================================================
 module             what it has
 =================  ===================================================================================================
-`errors`           what comes out: violations of an instance, exceptions for a schema
-`bounds`           what a schema may cost, and the state of one validation
-`shapes`           equality of JSON values, and the forms that values of keywords have
-`refs`             documents, `$id`, anchors, references, the bundled metaschemas
+`errors`           what comes out: violations of an instance, exceptions for a schema; what a schema may cost, and
+                   the state of one validation
+`refs`             equality of JSON values, and the forms that values of keywords have; documents, `$id`, anchors,
+                   references, the bundled metaschemas
 `compiler`         from a schema to closures
-`keywords`         the keywords that look at one value
+`keywords`         the keywords that look at one value; `unevaluatedItems`, `unevaluatedProperties`, and what other
+                   keywords evaluate
 `applicators`      the keywords that apply subschemas
-`unevaluated`      `unevaluatedItems`, `unevaluatedProperties`, and what other keywords evaluate
 `formats`          the values of `format`; loaded where formats are asserted
 `dialect`          the table of all keywords, by dialect
 `regex/`           regular expressions in linear time, a library of their own: `regex.patterns`

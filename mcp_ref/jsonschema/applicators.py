@@ -2,7 +2,7 @@
 
 One function per keyword, in the order of the standard, references first. `here.sub` returns the check of a subschema,
 or None if it allows everything; then there is nothing to check. The functions that collect what a keyword *evaluates*,
-for the unevaluated keywords, are in `unevaluated` under the same names.
+for the unevaluated keywords, are in `keywords` under the same names.
 """
 
 from typing import Any, Callable, Dict, List, Optional

@@ -13,7 +13,7 @@ Three decisions make the result small and quick:
   the way is the first owner of each name: a `DynamicScope`. A subschema is compiled once for each scope in which it is
   reached (nearly always one), and at run time a `$dynamicRef` is a `$ref`.
 * **Nothing is annotated** unless `unevaluatedItems` or `unevaluatedProperties` asks. Then a second kind of closure,
-  `Collect`, says after a success what was evaluated (see `unevaluated`).
+  `Collect`, says after a success what was evaluated (see `keywords`).
 """
 
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple

@@ -6,19 +6,20 @@ The reading order:
    the `Context` that handlers get. `families` has the options that several calls share.
 2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`,
    `around` (hooks around every request), `visibility` (members that only some clients see), and for folders of files
-   `directory` and `safefiles`; `skills` and `apps` are the extensions of these names.
+   `directory` and `safefiles`.
    `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`, `docstrings`.
-3. `initialize` and `discover` introduce the server to a client; `initialize` also writes down a session for another
-   process.
+3. `handshake` introduces the server to a client, and writes down a session for another process.
 4. The features, each module a page of the specification: `tools`, `resources`, `prompts`, `completion`,
    `subscriptions`, `logs`. They have the same sections in the same order: registration, list, act.
-5. `results` makes messages of what handlers return. `failures` decides what the client and the log are told of an
-   exception, and which error code each revision gets.
-6. The questions to a client, each module a page of the specification: `elicitation`, `elicitation_url`, `sampling`,
-   `roots`. In 2026-07-28 `mrtr` asks them, and `replay` runs a handler again with the answers so far.
+5. `results` makes messages of what handlers return, and decides what the client and the log are told of an exception,
+   and which error code each revision gets.
+6. The questions to a client, each module a page of the specification: `elicitation`, `sampling`, `roots`. In 2026-07-28
+   `mrtr` asks them, and runs a handler again with the answers so far.
 7. `announcements` sends notifications to all clients, `loghandler` sends records of `logging`.
-8. `serving/` waits for clients: `process` on stdio, until a signal ends the process; `http_listener` over HTTP.
-   `lifespan` holds open what an author's server needs meanwhile.
+8. `serving/` waits for clients: `process` on stdio, until a signal ends the process; `http_listener` over HTTP,
+   `socket_listener` on a socket. `lifespan` holds open what an author's server needs meanwhile.
+
+Tasks, skills and apps are in `mcp_ref.ext`.
 
 Authors can import the other names that handlers need from here, too. Each is loaded when it is first used:
 

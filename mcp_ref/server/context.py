@@ -1,8 +1,8 @@
 """The context of a server's handlers: the requests and messages to the client while a request is handled.
 
-Every question to the client goes through `Context.ask`. The modules `elicitation`, `elicitation_url`, `sampling` and
-`roots` implement the questions; the methods here load them when they are first called. In a revision where a server
-cannot send requests, `mcp_ref.server.mrtr` asks.
+Every question to the client goes through `Context.ask`. The modules `elicitation`, `sampling` and `roots` implement
+the questions; the methods here load them when they are first called. In a revision where a server cannot send requests,
+`mcp_ref.server.mrtr` asks.
 """
 
 from typing import (

@@ -1,7 +1,8 @@
-"""How a server introduces itself: `initialize` opens a session, `server/discover` answers a client without one.
+"""The introduction of a server: `initialize` opens a session, `server/discover` answers a client without one.
 
 [..2025-11-25 basic/lifecycle §Initialization] [2026-07-28 server/discover §Response]. `export_state` and `import_state`
-are the server's part of the state of a session that several processes share; see `mcp_ref.peer.session_state`.
+are the server's part of the state of a session that several processes share; see
+`mcp_ref.peer.dispatcher.Connection.export_state`.
 """
 
 import sys

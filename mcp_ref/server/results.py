@@ -1,4 +1,4 @@
-"""What handlers return and raise, as results and errors for the client.
+"""The results and errors that a client gets for what handlers return and raise.
 
 `content_of`, `contents_of` and `result_of` turn return values into content blocks, resource contents and results of
 tools; `failed_tool`, `failed` and `revised` turn exceptions into a record for the author's log and a text for the

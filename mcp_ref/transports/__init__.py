@@ -3,10 +3,9 @@
 ============  =================================================================================
 module        what it is
 ============  =================================================================================
-`base`        the contract of a pipe: a `Transport` reads and writes messages
-`replies`     that of an HTTP server: each message goes its own way, in the reply to a request
-`exchanges`   that of an HTTP client: each message is a request of its own, with a reply
-`forwarding`  a transport around another one, of whichever contract
+`base`        the contracts: of a pipe, where a `Transport` reads and writes messages; of an HTTP server, where
+              each message goes its own way, in the reply to a request; of an HTTP client, where each message
+              is a request of its own, with a reply. And a transport around another one, of whichever contract
 `tap`         wraps any other transport and shows its traffic in a trace
 `memory`      two ends in one process, the smallest transport there is
 `held`        counts the bytes that a peer makes this process hold, against limits

@@ -1,5 +1,5 @@
 """Regular expressions of JSON Schema (ECMA-262), matched in time that is bounded.
 
-Reading order: `chars` (the limits, and sets of characters), `syntax` (the parser), `builder` (the automaton),
-`patterns` (compile, and the machine that searches). Python's `re` never sees a pattern.
+Reading order: `chars` (the limits, and sets of characters), `syntax` (the parser), `patterns` (the automaton, and the
+machine that searches). Python's `re` never sees a pattern.
 """

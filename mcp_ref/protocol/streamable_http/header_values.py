@@ -1,4 +1,4 @@
-"""What HTTP messages carry besides JSON: the values of header fields, and Server-Sent Events.
+"""The parts of HTTP messages that are not JSON: the values of header fields, and Server-Sent Events.
 
 The functions for header fields take the text of a field: media types, hosts, origins, session ids. They never raise for
 a text that a peer sends.

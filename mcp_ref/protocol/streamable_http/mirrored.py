@@ -5,7 +5,7 @@ header field               repeats                                              
 =========================  ============================================================  ======================
 ``MCP-Protocol-Version``   the version in ``_meta``; compared by the endpoint            every request
 ``Mcp-Method``             ``method``                                                    every request
-``Mcp-Name``               the member of ``params`` that `mcp_ref.methods.NAMED` gives  methods with such a row
+``Mcp-Name``               the member of ``params`` that `mcp_ref.methods.NAMED` gives   methods with such a row
 ``Mcp-Param-{name}``       an argument whose schema says ``"x-mcp-header": "{name}"``    `tools/call`
 =========================  ============================================================  ======================
 

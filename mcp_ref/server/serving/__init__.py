@@ -1,4 +1,5 @@
-"""The ways to serve: `process` serves one client on standard input and output, `http_listener` many over HTTP.
+"""The ways to serve: one client on standard input and output, many over HTTP or on a socket.
 
-`process` also ends both in order at SIGTERM and Ctrl-C.
+`process` is the first, and ends all of them in order at SIGTERM and Ctrl-C; the others are `http_listener` and
+`socket_listener`. `lifespan` holds open what an author's server needs meanwhile.
 """

@@ -19,7 +19,7 @@ another one whenever
 In the stateless era there is none of this. Its requests are those that were prepared (`StreamableHttp.prepare`), and
 each is a conversation of its own:
 
-- Its head says what its body says: revision, method, names, arguments that the tool wants there; see `headers`.
+- Its head says what its body says: revision, method, names, arguments that the tool wants there; see `posts`.
 - A stream that ends before the answer has lost it (`AnswerLost`), for streams are not resumable.
 - A request that is given up has its stream closed, which is all that the server hears of it
   [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation].
