@@ -1,6 +1,33 @@
-"""Tables about the specification: its requirements by id, its deprecated features, and what this package leaves out.
+"""Three tables: the requirements of the specification, the features that are going to leave it, what is not done here.
 
-The requirements stand in ``requirements.tsv`` beside this module and are read when they are first asked for.
+`requirements` reads ``requirements.tsv`` beside this module. It has a row for each requirement of the specification and
+of its extensions: id, level, party, revisions, page and heading; page and heading are those of the newest revision that
+states it, and `Requirement.stated_in` has those of an older one. No sentence of a page is in it. It is made from the
+specification's list by ``make spec``.
+
+`DEPRECATED` is the registry of deprecated features [2026-07-28 deprecated §Deprecated]. A feature stays for at least a
+year after the revision that deprecated it; until then everything here works in it. New programs should not begin to use
+one, and those that do should move away [2026-07-28 deprecated] SHOULD NOT. So this package implements them all, for the
+revisions of the handshake and for programs that depend on them, and uses none unasked:
+
+================  ==================================================================================
+feature           used only if
+================  ==================================================================================
+roots             a client is given ``roots``; a handler calls ``ctx.list_roots``
+sampling          a client is given ``sampling``; a handler calls ``ctx.sample``
+include-context   a handler says ``include_context``
+logging           something that is registered takes a context, with which it could log: only then
+                  a server without handshake declares it. A client asks for messages when it is
+                  given a level
+http-sse          a server speaks revisions with a handshake, and is not given ``legacy=False``; a client
+                  finds no other transport
+================  ==================================================================================
+
+Rows of `mcp_ref.methods` name their feature. ``explain deprecated`` prints the table, ``explain METHOD`` the row.
+
+`NOT_DONE` names what is missing, the revision that has it (where a revision does), the pages that describe it, and why
+it is missing or what to do instead. ``explain --missing`` prints it. Decisions where the specification leaves a choice
+are no rows: they stand where the code decides, and ``explain --readings`` prints them.
 """
 
 from functools import lru_cache

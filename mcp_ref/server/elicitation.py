@@ -1,7 +1,58 @@
 """Questions to the user: forms that the client shows, and links that it opens [2025-06-18.. client/elicitation].
 
-`elicit` asks for the fields of a form, `elicit_url` for consent to follow a link; both return an `Answer`. `complete`
-notifies the client that the user is done behind a link, and `UrlElicitationRequired` refuses a request until then.
+A form is shown by the client itself [2025-06-18.. client/elicitation §Protocol Messages]::
+
+    answer = ctx.elicit("Where shall it run?", {"region": Literal["eu", "us"], "copies": int})
+    if not answer:
+        return "Nothing was deployed."
+    deploy(answer["region"], answer["copies"])
+
+It is written in one of these ways, and becomes the flat schema that all clients know
+(`mcp_ref.protocol.elicitation`):
+
+======================================================  ========================================================
+form                                                    ``answer.value``
+======================================================  ========================================================
+``{"region": str, "note": Optional[str]}``: names and   a dict of Python values; fields without an answer are None
+Python types, also Literal, Enum, List of these
+``{"region": {"type": "string"}}``: names and schemas,  a dict of JSON values, with the defaults of fields without an
+required unless they have a default                     answer
+a dataclass or a TypedDict                              an instance
+an object schema, or a `RequestedSchema`                a dict of JSON values, with the same defaults
+======================================================  ========================================================
+
+Errors, and what the caller of a tool gets unless the tool handles them:
+
+=====================================================  =========================================================
+`CapabilityMissing`: this client cannot be asked       ``isError`` with that text; nothing was sent
+`FormError`, TypeError: this cannot be asked           the same
+`Unrepresentable`: not in the session's revision       the same (2025-06-18 has no choice of several)
+the user says no, and the tool reads the answer        ``isError``: ``The user declined: <question>``
+`PeerProtocolError`: the answer does not fit the form  ``isError`` naming field and rule, not the value; in 2026-07-28
+                                                       the client is asked again
+`PeerError`, `RequestTimeout`, `RequestCancelled`      as for every request; people take time, so there is no
+                                                       time limit but the ceiling unless ``timeout`` says so
+=====================================================  =========================================================
+
+Never ask for passwords, keys or tokens in a form [2025-06-18.. client/elicitation §User Interaction Model] MUST NOT:
+use links for them. Do not trust an identity that the user enters
+[2025-11-25.. client/elicitation §Identifying the User] MUST NOT.
+
+A link is opened by the client [2025-11-25.. client/elicitation §URL Mode Elicitation Requests]. The values that a user
+enters on the page behind it do not pass through the client: so a server asks for keys, payments, or the authorization
+of third parties. There are two ways, and both end with `complete`, which notifies the client that the user is done
+there:
+
+    answer = ctx.elicit_url("Connect your account", "https://example.com/connect?id=7")     # ask, and go on
+    raise UrlElicitationRequired([("Connect your account", "https://example.com/connect")])  # refuse until it is done
+
+Duties of the page behind the link: it verifies that the person who opens it is the user who was asked
+[2025-11-25.. client/elicitation §Phishing] MUST; the link alone logs nobody in, and it holds
+nothing secret or personal [2025-11-25.. client/elicitation §Safe URL Handling] MUST NOT.
+
+Revisions before 2025-11-25 have no links: there both ways fail as for a client that did not declare them. In 2026-07-28
+links have no ids, and nothing notifies the client that the user is done; instead of the error, which that revision does
+not have, the client is asked to show the links and to come back (`ask_instead`).
 """
 
 import threading

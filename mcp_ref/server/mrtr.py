@@ -1,9 +1,58 @@
-"""Questions to the client by the result of a request, where a server cannot send requests (2026-07-28).
+"""Questions to the client by the result of a request, in a revision where a server cannot send requests.
 
-[2026-07-28 basic/patterns/mrtr §Basic Workflow]. A question without an answer *unwinds* the handler: the client gets
-the question and a signed state, and when it comes back with the answer the handler runs again from its first line.
-`Rounds` finds the answers to questions that were asked before; `States` has the keys that sign the state. The state is
-signed, not encrypted: the client can read the answers and the values of `Context.once`.
+[2026-07-28 basic/patterns/mrtr §Basic Workflow]. `Context.ask` is the same call in every revision. In a handshake
+session it sends a request and waits. Here it *unwinds*: the handler ends, the client gets the question and
+a signed state (`mcp_ref.protocol.requeststate`), and when it comes back with an answer the handler runs **again from
+its first line**. Questions that were answered before return at once, from the state, until the handler comes to the
+next question, or to its end.
+
+::
+
+    @server.tool
+    def deploy(service: str, ctx: Context) -> str:
+        print("asked for", service)                                     # once in each round
+        ticket = ctx.once("ticket", lambda: open_ticket(service))       # once; its result travels in the state
+        region = ctx.elicit("Which region?", {"region": str})           # round 1 ends here
+        answers = ctx.ask_all({                                         # round 2 ends here, with two questions
+            "size": lambda: ctx.elicit("How large?", {"size": int}),
+            "name": lambda: ctx.sample("Invent a name", 20),
+        })
+        return start(ticket, region["region"], answers["size"]["size"], answers["name"].text)
+
+Rules for a handler that asks:
+
+- The code before a question runs again in each round, and so do its ``finally`` and ``with``. Code that must run once
+  goes into `Context.once`, or after the last question.
+- It should ask the same questions in each round. A question is identified by its key and by a digest of its params; one
+  that has changed is asked anew. A time or a random number in a question goes through `Context.once`.
+- Questions are asked on the handler's own thread.
+- `InputRequired`, which unwinds the handler, is no `Exception`. If the handler catches it all the same, its return
+  value is dropped.
+- The state is signed, not encrypted: **the client can read the answers and the values of `Context.once`**.
+- The client need not come back [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)]
+  MUST NOT, and it may come twice with the same state. `Server(consume_state=True)` refuses the second time, and with a
+  `Store` in place of True all processes that share it do.
+
+What the client sends back, and the consequence
+[2026-07-28 basic/patterns/mrtr §Error Handling] SHOULD:
+
+======================================================  ============================================================
+the client sends                                        then
+======================================================  ============================================================
+an answer to a question of the last round               the handler gets it
+no answer, or one that does not fit the question        the question is asked again
+an answer with members of wrong types                   error -32602, with the path of the member
+answers under keys of no question                       they are ignored
+an answer under a key that the author chose, before     the handler gets it when it asks
+the question was asked
+``inputResponses`` that is no object                    error -32602
+a state that is not this request's, expired, altered    error -32602, one text for all
+fewer capabilities than the handler needs               error -32021 that names them, unless the handler catches it
+======================================================  ============================================================
+
+`Rounds` belongs to one run of a handler. It holds the results of earlier rounds, as the client has brought them back,
+and finds in them the answers to the questions that the handler asks again. `States` has the keys with which a server
+signs the state.
 """
 
 import os

@@ -1,8 +1,65 @@
 """The results and errors that a client gets for what handlers return and raise.
 
-`content_of`, `contents_of` and `result_of` turn return values into content blocks, resource contents and results of
-tools; `failed_tool`, `failed` and `revised` turn exceptions into a record for the author's log and a text for the
-client. The text of an unexpected exception is replaced by a fixed one for clients that may be on other machines.
+A return value becomes content blocks, resource contents or the result of a tool:
+
+================================  =====================================================
+a handler returns                 it becomes
+================================  =====================================================
+None                              no content
+str                               one text block
+a content block (`TextContent`,   that block
+`ImageContent`, ...)
+a list of str and content blocks  those blocks
+anything `to_json` knows          one text block with its JSON
+================================  =====================================================
+
+`image`, `audio` and `blob` make blocks from bytes, because on the wire binary data is base64 text.
+Blocks that a handler made are checked (`mcp_ref.protocol.content`), so that nothing illegal is
+sent, and an embedded resource without a MIME type gets the plainest one of its kind
+[.. server/prompts §Embedded Resources] MUST.
+
+A tool that has an output schema gives structured content that fits it, or its call is an error
+[2025-06-18.. server/tools §Output Schema] MUST. A text block has the same value as JSON, for
+clients that do not know structured content [2025-06-18.. server/tools §Structured Content] SHOULD.
+Reading: the text block of a number or a list, whose structured content is ``{"result": value}``, has the JSON of the
+value and not of the wrapping, which this package adds.
+
+A handler may also return a whole `CallToolResult`. Its blocks, `_meta` and structured content have to obey
+the same rules; if it says that the tool failed, it needs no structured content. A text block is
+added only to a result with structured content and no block at all: an author who wrote blocks chose them.
+
+Every result of 2026-07-28 has two members more, its type and the server that it comes from
+[2026-07-28 basic/index §Result Responses] MUST, [2026-07-28 basic/index §ResultType] MUST, [2026-07-28 basic/index
+§`_meta`] SHOULD. `Server.route` wraps each route of that revision in a `Stamp`.
+
+An exception of an author's code becomes a record in the log for the author, and a text for the client:
+
+===================================  ===============================  ==============================================
+raised                               the client gets                  the log has
+===================================  ===============================  ==============================================
+`ToolError`                          its text                         nothing: it was meant for the client
+`RpcError`                           that error                       nothing
+a result that may not be sent        the mistake and its place        the exception with its traceback
+`CapabilityMissing`                  the capability that it lacks     the exception with its traceback
+anything else                        type and text, or a fixed text   the exception with its traceback
+===================================  ===============================  ==============================================
+
+The fixed text, ``Internal error in tool 'add' (request 7); the server's log has the details``, is for clients that may
+be on other machines: the text of an exception can hold paths, queries and credentials. That is HTTP of every kind
+(`Server.run_http`, `Server.wsgi`, `Server.handle`) and TCP, also on loopback, where a proxy may be in front. Clients
+on stdio, on a Unix socket and in the same process get type and text. ``Server(mask_errors=True)`` and ``False``
+decide it for all clients.
+
+Some error codes may not be sent to every client [2026-07-28 basic/index §Error Codes] MUST NOT; `revised` replaces
+them:
+
+=================  =============================================================================================
+code               where it may not be sent
+=================  =============================================================================================
+-32042             becomes an ordinary failure; see `mcp_ref.server.elicitation.UrlElicitationRequired`
+-32002             becomes the revision's own code for a resource that is not there
+-32099 to -32020   reserved for the protocol: what the revision does not define becomes an internal error
+=================  =============================================================================================
 """
 
 import os

@@ -1,4 +1,22 @@
-"""One POST of an HTTP client: its header fields, the reply as it comes, and the inbox in which its messages wait."""
+"""The requests that a client posts: their header fields, the inbox for what comes back, and what a refusal means.
+
+The header fields of a request are its own, those that the caller adds, and those that repeat the body: a request of the
+stateless era says in its head what its body says, see `mcp_ref.protocol.streamable_http.mirrored`. These are made of
+what the body was made of (`mcp_ref.transports.base.ExchangeTransport.prepare`), not of its bytes.
+
+An `Inbox` holds the messages that were received and not read yet.
+
+The calling thread can send its request itself. Three hand-overs (of a request to another thread, of its answer to the
+connection's reader, and from there to the caller) wake three threads, which takes longer than all the rest of a small
+call. A thread that would only wait sends its request itself, waits for the reply instead of for the reader, and takes
+the answer out of it: see `StreamableHttp.send_and_wait`.
+
+It must not be kept from noticing that its time is over, or that its request was given up. So the request is short, a
+connection without TLS is idle and takes it at once, no authorization is needed, and once something of the reply has
+come, all of it has, and it is JSON. If one of these is not so, a thread of the pool goes on from there.
+
+The errors that are made of a reply tell the server's words from ours.
+"""
 
 import re
 import socket

@@ -1,8 +1,37 @@
-"""A session of Streamable HTTP and the table of all sessions of this process.
+"""A session of Streamable HTTP, and the table of all sessions of an endpoint.
 
-`HttpSession` routes each message of the server to the reply it belongs to, to a stream that a GET has opened, or to the
-queue of those that wait. `SessionTable` bounds the number of sessions and decides which one makes room; a subclass
-keeps sessions in a store that several processes share.
+The dispatcher sees a session as a transport without a reader. Messages come in by POSTs, which the endpoint gives to
+`Connection.receive`. Messages go out by `HttpSession.post`:
+
+=============================================  =====================================================
+message                                        goes to
+=============================================  =====================================================
+the answer to a request                        into the reply to its POST
+a message that belongs to a request            into the reply to its POST, which becomes a stream
+any other message                              one stream that a GET has opened, the newest
+any other, while no such stream is open        a bounded queue, until one is; before the first
+                                               one only ``max_early_messages`` wait
+=============================================  =====================================================
+
+[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server],
+[2025-03-26..2025-11-25 basic/transports §Multiple Connections] MUST: on one stream, never on two.
+
+A reply is JSON if it has nothing but the answer, and a stream if a message precedes it, unless the endpoint prefers one
+of them. If the client accepts no stream there, messages of the request are routed like any other.
+
+A client that has not opened a stream may never open one. A server need not keep messages for it: no page says that a
+message which belongs to no request must arrive. Messages between the handshake and the first GET are kept, because the
+client cannot be faster. Where messages were dropped, the client is told how many, on the stream that it opens.
+
+A connection that breaks cancels nothing [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server]
+SHOULD NOT: the handler goes on, its messages are kept, and the client asks for them by a GET with `Last-Event-ID`.
+
+One lock guards the session and its streams, for a message goes on exactly one of them. It is held while an exchange is
+given something to send, which never waits. It is reentrant, because the exchange may find out meanwhile that the client
+has gone, and calls `ReplyStream.lost`.
+
+`SessionTable` keeps the sessions in this process, bounds their number and decides which one makes room. A subclass may
+keep them elsewhere, as `mcp_ref.ext.stores.table` does: the endpoint uses only its methods.
 """
 
 import secrets

@@ -1,8 +1,52 @@
 """An endpoint without a server of its own: as a plain call for any framework, and as a WSGI application [PEP 3333].
 
-`Caller.call` takes a request as arguments and returns status, headers and chunks; `Application` does it for WSGI
-engines. Handlers run on threads beside those of the engine, because a reply may begin before they return. A stream
-holds the thread that reads it.
+A `Caller` takes a request as arguments, and gives the reply out as pieces::
+
+    caller = Caller(endpoint)
+    answer = caller.call("POST", "/mcp", headers, body)
+    answer.status, answer.headers                    # 200, [("Content-Type", "application/json"), ...]
+    for piece in answer.chunks: ...                  # then, or instead: answer.chunks.close()
+
+This is how an endpoint is mounted in any framework whose view functions return a status, headers and an iterable;
+`Application` does it for WSGI. The reply is JSON wherever nothing has to come before the result.
+
+Handlers run on threads of the `Caller`, with the context variables of the calling thread, because the reply may begin
+long before they return. An endpoint with ``json_response=True`` has no such replies: there handlers run on the calling
+thread, except where several requests come at once. They also run there where no threads can be started
+(`mcp_ref.threads`); a stream is whole then, too, when `Caller.call` returns.
+
+A stream holds the thread that reads it until it ends. Sessions need a clock: every call and every wait is a tick, see
+`Caller.tick`.
+
+An `Application` is for gunicorn, uWSGI, mod_wsgi, waitress and the like::
+
+    application = server.wsgi()          # gunicorn --threads 16 module:application
+
+WSGI gives each request a thread and keeps it until the reply is over. This has consequences:
+
+- A reply is JSON wherever nothing has to come before the result. A stream holds a thread of the WSGI server while it is
+  open: give the server threads (gunicorn ``--threads``, uWSGI ``--threads``, mod_wsgi ``threads=``). GET streams stay
+  open for ever; an endpoint made with ``streams=False`` answers 405 to them.
+- A handler that asks the client something waits for another POST: there must be a thread left to take it, or another
+  process with a `Store`. Where there is neither, handlers cannot ask the client anything. (In 2026-07-28 a handler that
+  asks does not wait, so this does not concern it.)
+- Several *processes* share no memory. With ``sessions="memory"`` a session lives in the one that began it, and the
+  others answer 404; so either one process with threads, or a balancer that sends a session always the same way, or
+  ``sessions=SqliteStore(path)``, or ``sessions="none"``: then any process may answer, and handlers cannot ask the
+  client of a handshake revision. The first request that shows such a mistake is logged as a warning.
+- A client that has gone away is noticed when something is sent to it, at the latest a keep-alive comment. Where
+  there is no session this cancels its request, once the engine closes the iterable: for a stream that happens while it
+  is open; for JSON it is too late.
+- `subscriptions/listen` keeps a stream open, too; an endpoint made with ``streams=False`` answers 404 to it.
+- Of fields that came several times a WSGI server makes one, with commas. Where no comma belongs (session, version,
+  origin, media type and the like) such a request is refused, as elsewhere. `Mcp-Name` and `Mcp-Param-*` may have commas
+  of their own, so ``a`` and ``b`` pass for ``a, b`` here if that is what the body says: where a proxy goes by these
+  fields, have it refuse two of them.
+- Handlers run on threads beside those of the server: uWSGI needs ``--enable-threads`` in any case.
+  mod_wsgi hides the field Authorization unless told ``WSGIPassAuthorization On``.
+
+The address: at the root of its server, or below a prefix (SCRIPT_NAME), the endpoint's path is that of PATH_INFO;
+mounted at its very place, so that no PATH_INFO is left, it is the whole.
 """
 
 import contextvars
