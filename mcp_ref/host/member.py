@@ -1,11 +1,13 @@
 """One server of a host: how it is started, its client, and its end; and work on all servers at once.
 
 A `Member` stands for one connection. Starting the server again makes another one, from the same `Launch`. If there is
-no handshake, the client starts a server again by itself (see `mcp_ref.client.requests`), within one `Member`: then the
-server is lost when that fails. The definitions of its tools are read again, and a call that was under way when it ended
-is not sent to a process whose definition of the tool differs from the one that the user has approved.
+no handshake, the client starts a server again by itself (see `mcp_ref.client.request_flow`), within one `Member`: then
+the server is lost when that fails. The definitions of its tools are read again, and a call that was under way when it
+ended is not sent to a process whose definition of the tool differs from the one that the user has approved.
 
 A client that has to ask to hear of changed lists does so [2026-07-28 basic/patterns/subscriptions §Opening a Stream].
+
+`in_parallel` calls several servers at the same time; each call has a `CallOutcome` of its own.
 """
 
 import threading

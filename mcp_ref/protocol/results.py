@@ -1,4 +1,4 @@
-"""Rules for results that arrive: caching hints, and priorities out of range.
+"""The rules for results that arrive: which may be kept and for how long, and priorities that are out of range.
 
 An answer is kept under its method and all of its params but `_meta`
 [2026-07-28 server/utilities/caching §Cacheable Results]

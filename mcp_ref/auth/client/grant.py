@@ -2,8 +2,8 @@
 
 The work is divided. An `oauth_session.OAuthSession` stands between the requests to one server and a grant: it keeps
 the token, renews it, makes one authorization of many refusals and chooses scopes. A `Grant` knows how to get a token
-and knows nothing of requests: `OAuth` with a person and a browser, the grants in `machine` without. A
-`single_flight.GrantContext` is what a grant gets to work with.
+and knows nothing of requests: `OAuth` with a person and a browser, the grants in
+`mcp_ref.ext.auth.machine` without. A `single_flight.GrantContext` is what a grant gets to work with.
 
 A grant serves any number of servers. It keeps nothing about any of them but what is in its store.
 """

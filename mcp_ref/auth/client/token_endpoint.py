@@ -22,9 +22,15 @@ the issuer and nothing else: a server that we are led to by mistake cannot then 
 No secret is ever shown: neither `Token` nor `ClientInfo` has one in its ``repr``, and what an authorization server says
 about a refusal is cleaned of everything that we sent before it goes into an error.
 
-A `CodeFlow` is one authorization by code, without the browser: it makes the URL to open, checks the redirect and
-exchanges the code. Three things must hold before a code goes to a token endpoint. They are checked in this order, and
-if one fails, nothing that the redirect says is used or shown:
+A `CodeFlow` is one authorization by code, without the browser::
+
+    flow = CodeFlow(discovered, client, redirect_uri, scopes)     # verifier, state, the expected issuer
+    flow.url                                                      # to be opened in a browser
+    code = flow.code(redirect)                                    # the URL that the browser came back to
+    token = flow.exchange(code, endpoint)
+
+Three things must hold before a code goes to a token endpoint. They are checked in this order, and if one fails, nothing
+that the redirect says is used or shown:
 
 1.  ``state``: it is the answer to our request, and to no other
     [2025-06-18..2025-11-25 basic/authorization §Open Redirection] SHOULD

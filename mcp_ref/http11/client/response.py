@@ -28,9 +28,9 @@ class Reply(HTTPResponse):
     link: Any = None
     """The connection that it came by; see `connection_pool`."""
     target = ""
-    """The target of its request; set for requests that `Pool.begin` has sent."""
+    """The target of its request; set for requests that `ConnectionPool.begin` has sent."""
     fields: Any = ()
-    """The header fields of its request, all of them; set for requests that `Pool.begin` has sent."""
+    """The header fields of its request, all of them; set for requests that `ConnectionPool.begin` has sent."""
     given: Any = ()
     """The header fields by which its request was to be let in; see `mcp_ref.streamable.client.auth_provider`."""
     kept: Optional[bytes] = None
