@@ -7,9 +7,9 @@ The core, what a server, a client or a host needs:
 
 1.  `revisions`, `version`, `deadline`, `urls`, `sqlitefile`, `yaml`: the differences between revisions, and small
     things that everything needs
-2.  `diagnostics`, `options`: logs, counts and masks; options of calls
-3.  `limits`, `deprecations`: every limit with its default and reason; the table of requirements, the features that are
-    going to leave the protocol, and what is not done
+2.  `diagnostics`, `options`, `requirements`: logs, counts and masks; options of calls; the table of requirements
+3.  `limits`, `deprecations`: every limit with its default and reason; the features that are going to leave the
+    protocol, and what is not done
 4.  `errors`: the exceptions, and the table of error codes
 5.  `jsontext`, `uritemplate`, `jsonschema`, `model`, `threads`: bytes to JSON; the two languages that messages contain;
     the declaration of messages as dataclasses; all threads

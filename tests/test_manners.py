@@ -248,7 +248,7 @@ DEEDS = (
 
 # --- by reading the code ----------------------------------------------------------------------------------------------
 
-PRINTING = ("cli/", "crosscheck/", "__main__.py", "testing/")
+PRINTING = ("cli/", "devtools/crosscheck.py", "__main__.py", "testing/")
 """What is run as a program may print, and may be told by signals to stop; what tests run may say why they failed."""
 OWNER = ("server/serving/process.py", "devtools/recorder/shim.py", "devtools/examiner/clients/stub.py")
 """The owners of the process: `Server.run`, `Server.run_http`, the shim around a server, the process that a client under

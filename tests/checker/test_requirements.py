@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from mcp_ref.deprecations import requirements
+from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker.rules import RULES, UNDECIDED, load
 from tests.support.outside import SPEC
 

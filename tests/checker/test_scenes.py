@@ -1,7 +1,7 @@
 """Each rule has two traces: all rules are silent about one, and this rule is the root of what is found in the other."""
 import pytest
 
-from mcp_ref.deprecations import requirements
+from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker import Checker, findings, rules
 from mcp_ref.devtools.checker.rules import RULES, load
 from mcp_ref.devtools.checker.scenes import trace, traces

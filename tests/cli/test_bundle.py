@@ -244,7 +244,7 @@ for act in (lambda: mcp_ref.connect, one.server.run_http, lambda: __import__("mc
     assert out[3].endswith("(stdio-server); bundle the program again with --with stdio-server,http")
     assert out[4] == "No module named 'mcp_ref.client'"
     more = made(tmp_path / "program" / "s.py", STDIO, tmp_path / "more.py", "--with", "client,requirements")
-    out = fresh(more.parent, "import more, mcp_ref\nfrom mcp_ref.deprecations import requirements\n"
+    out = fresh(more.parent, "import more, mcp_ref\nfrom mcp_ref.requirements import requirements\n"
                              "print(callable(mcp_ref.connect), len(requirements()) > 100)")
     assert out == "True True\n"
 

@@ -12,7 +12,7 @@ from mcp_ref.cli.learn import facts, pages, words as added, words
 from mcp_ref.cli.learn.entries import example
 from mcp_ref.cli.learn.explain import TEXTS as _TEXTS, describe
 from mcp_ref.codec import Model
-from mcp_ref.deprecations import REPOSITORIES, SITE
+from mcp_ref.requirements import REPOSITORIES, SITE
 from mcp_ref.errors import CODES
 from mcp_ref.model import members
 from mcp_ref.protocol.lifecycle import PHASES, TABLE

@@ -7,7 +7,7 @@ import pytest
 from mcp_ref.cli.learn import facts, pages, words
 from mcp_ref.cli.learn.explain import describe
 from mcp_ref.cli.output import UsageError
-from mcp_ref.deprecations import EXTENSIONS, requirements
+from mcp_ref.requirements import EXTENSIONS, requirements
 from mcp_ref.methods import EXTENSION_METHODS
 from mcp_ref.model import members
 from mcp_ref.revisions import NAMES

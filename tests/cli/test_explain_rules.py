@@ -8,7 +8,7 @@ import pytest
 from mcp_ref.cli import main
 from mcp_ref.cli.learn import pages
 from mcp_ref.cli.learn.explain import TEXTS, describe
-from mcp_ref.deprecations import requirements
+from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker.rules import UNDECIDED, load
 from tests.support.patience import WAIT
 

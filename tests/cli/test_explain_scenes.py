@@ -5,7 +5,7 @@ import pytest
 
 from mcp_ref.cli import main
 from mcp_ref.cli.learn.explain import describe
-from mcp_ref.deprecations import requirements
+from mcp_ref.requirements import requirements
 from mcp_ref.devtools.examiner.scenes import load
 from mcp_ref.revisions import revision
 

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_ref.cli import main
 from mcp_ref.cli.learn import entries, explain, webpages
-from mcp_ref.deprecations import requirements
+from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker import rules
 from mcp_ref.revisions import NAMES, REVISIONS
 

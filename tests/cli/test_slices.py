@@ -349,7 +349,7 @@ for trace in (Trace(), to_file(io.StringIO())):
 from my.mcp.messages import ElicitRequestURLParams
 assert UrlRequest(ElicitRequestURLParams(message="m", url="https://example.com/x"), 100).host == "example.com"
 assert MainThreadQueue().needs_pump and issubclass(NoThreads, RuntimeError)
-assert LoadedSkill.__module__ == UnverifiedSkill.__module__ == "my.mcp.client.skills"
+assert LoadedSkill.__module__ == UnverifiedSkill.__module__ == "my.mcp.ext.skills.client"
 missing = set(own.__all__) - set(re.findall(r"\\w+", SOURCE))
 assert not missing, missing
 print("all", len(own.__all__), "names")

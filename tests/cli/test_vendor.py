@@ -270,10 +270,10 @@ def imports(module, is_folder, source, known):
 @pytest.mark.parametrize("part, table", [("server", "_LATE"), ("auth", "_HOMES")])
 def test_tables_of_late_names_count_as_imports(part, table):
     modules = frozenset(parts.module_of(path) for path in parts.files() if path.endswith(".py"))
-    source = '%s = {"A": "..errors", "B": ".x", "C": "..stores.sqlite"}' % table
-    assert imports((part,), True, source.encode(), modules) == (("errors",), ("stores", "sqlite"))
+    source = '%s = {"A": "..errors", "B": ".x", "C": "..ext.stores.sqlite"}' % table
+    assert imports((part,), True, source.encode(), modules) == (("errors",), ("ext", "stores", "sqlite"))
     source += "\ndef __getattr__(name): return import_module(%s[name], __name__)" % table
-    assert imports((part,), True, source.encode(), modules) == (("errors",), ("stores", "sqlite"))
+    assert imports((part,), True, source.encode(), modules) == (("errors",), ("ext", "stores", "sqlite"))
 
 
 PROMISES = {
@@ -357,8 +357,8 @@ def test_a_server_for_pipes_has_what_it_can_come_to_need_and_no_more(tmp_path, c
     whole = parts.subset(ours, ["stdio-server", *parts.PARTS])
     assert not left_out(whole) and not set(parts.subset(ours, ["server"])) - set(whole)
     assert parts.subset(ours, ["stdio-server", "server"]) == parts.subset(ours, ["server"])
-    store, beside = "ext/stores/resumption.py", "streamable/server/__init__.py"
-    both = parts.subset(ours, ["stdio-server", "ext.stores.resumption"])
+    store, beside = "ext/stores/sqlite.py", "streamable/__init__.py"
+    both = parts.subset(ours, ["stdio-server", "ext.stores.sqlite"])
     assert both[store] == ours[store] and beside in left_out(both)
 
 

@@ -86,7 +86,7 @@ GRANTS: Dict[str, Callable[[Context], Authorizing]] = {
     "auth/client-credentials-jwt": assertion,
     "auth/enterprise-managed-authorization": enterprise,
     "auth/wif-jwt-bearer": workload,
-    "ext/auth/dpop": bound,
+    "auth/dpop": bound,
     "auth/dpop-nonce": bound,
 }
 """Scenarios whose grant is another one than `person`."""

@@ -81,7 +81,7 @@ def test_the_scenarios_for_clients_are_read_from_the_suites_own_list(tool, monke
 
     monkeypatch.setattr(tool.Suite, "call", lambda self, *arguments: Done)
     found = tool.Suite("node", "index.js").client_scenarios(["--requirements", "2025-11-25"])
-    assert found == ["initialize", "auth/metadata-default", "ext/auth/dpop"]
+    assert found == ["initialize", "auth/metadata-default", "auth/dpop"]
 
 
 def test_no_scenario_is_left_out_without_a_reason_and_none_is_made_up(tool, monkeypatch):

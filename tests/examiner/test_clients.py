@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Set, Type
 
 import pytest
 
-from mcp_ref.deprecations import requirements
+from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker.rules import UNDECIDED, load as load_rules
 from mcp_ref.devtools.examiner.clients import stage
 from mcp_ref.devtools.examiner.clients.pages import opening, stateless

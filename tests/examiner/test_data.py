@@ -5,7 +5,7 @@ from typing import Any, Dict
 
 import pytest
 
-from mcp_ref.deprecations import requirements
+from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker.rules import load as load_rules
 from mcp_ref.revisions import REVISIONS
 

@@ -22,7 +22,7 @@ from tests.meta.facts import (
 )
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
-    ("version", "revisions", "deadline", "records", "urls", "sqlitefile", "yaml"),
+    ("version", "revisions", "deadline", "urls", "sqlitefile", "yaml"),
     ("diagnostics", "options", "requirements"),
     ("limits", "deprecations"),
     ("errors",),

@@ -175,6 +175,9 @@ def subset(all_files: Dict[str, bytes], names: List[str], again: str = AGAIN) ->
         else:
             needed, _ = _closure(_below(name, modules), modules, all_files, {})
         found |= needed
+    for part in set(left_out.values()):  # the folders of doors: each of two doors in `ext` has to name its own part
+        for door in PARTS[part].doors:
+            found.update(tuple(door.split(".")[:length]) for length in range(1, door.count(".") + 1))
     kept = {modules[module] for module in found}
     folders = {path.rpartition("/")[0] for path in kept}
     chosen = {path: data for path, data in all_files.items() if path in kept or path in ALWAYS

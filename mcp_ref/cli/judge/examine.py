@@ -12,7 +12,7 @@ from secrets import randbelow
 from textwrap import wrap
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
 
-from ...deprecations import requirements
+from ...requirements import requirements
 from ...devtools.checker.rules import load as load_rules
 from ...devtools.examiner import wire_to
 from ...devtools.examiner.clients.stage import WAYS, ClientExamination

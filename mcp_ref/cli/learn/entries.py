@@ -17,7 +17,8 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 from ... import jsonrpc, methods
 from ...codec import decode, encode
-from ...deprecations import DEPRECATED, EXTENSIONS, NOT_DONE, deprecation, requirements, url
+from ...deprecations import DEPRECATED, NOT_DONE, deprecation
+from ...requirements import EXTENSIONS, requirements, url
 from ...errors import CODES, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from ...model import alternatives, members
 from ...protocol.envelope import PREFIX, VERSION, fields

@@ -74,7 +74,7 @@ import textwrap
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ... import methods
-from ...deprecations import EXTENSIONS, requirements
+from ...requirements import EXTENSIONS, requirements
 from ...errors import CODES
 from ...protocol.lifecycle import ANY, CLIENT, PHASES, SERVER, TABLE
 from ...revisions import HANDSHAKE_REVISIONS, NAMES, REVISIONS, Revision, revision

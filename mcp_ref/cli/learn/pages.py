@@ -20,7 +20,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...deprecations import EXTENSIONS, Requirement, covers, requirements as every_requirement, url
+from ...requirements import EXTENSIONS, Requirement, covers, requirements as every_requirement, url
 from ...revisions import LATEST, Revision, revision
 from ...wiretrace.text import shorten
 from ..copying.parts import files, package_name

@@ -11,7 +11,7 @@ import re
 from html import escape
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
-from ...deprecations import Requirement, requirements
+from ...requirements import Requirement, requirements
 from ...devtools.checker import rules
 from ...errors import CODES
 from ...revisions import NAMES, REVISIONS

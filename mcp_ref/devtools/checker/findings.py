@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
-from ...deprecations import Requirement, requirements
+from ...requirements import Requirement, requirements
 from ...methods import known_since
 from ...revisions import Revision
 from ...wiretrace.text import plain, shorten

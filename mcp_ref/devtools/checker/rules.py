@@ -67,7 +67,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, Union
 
-from ...deprecations import Requirement, requirements
+from ...requirements import Requirement, requirements
 from ...wiretrace import CLIENT, SERVER, Event
 from .observed import (
     ERROR, META_CAPABILITIES, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Exchange, Head, Message, Session,

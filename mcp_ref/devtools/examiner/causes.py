@@ -21,7 +21,7 @@ against a SHOULD.
 import re
 from typing import Dict, Hashable, Iterable, List, Mapping, NamedTuple, Set, Tuple
 
-from ...deprecations import requirements
+from ...requirements import requirements
 from ...wiretrace import SERVER
 from ...wiretrace.text import plain, shorten
 from .scenes import load

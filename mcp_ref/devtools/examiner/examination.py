@@ -8,7 +8,7 @@ count. Clients are examined by `mcp_ref.devtools.examiner.clients.stage`.
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Set
 
 from ...deadline import clock
-from ...deprecations import Requirement, requirements
+from ...requirements import Requirement, requirements
 from ...errors import McpError
 from ...revisions import REVISIONS, Revision
 from ...wiretrace import CLIENT, HEADER, MESSAGE, REQUEST, SERVER, Event, Trace

@@ -17,7 +17,7 @@ badge     ``{"schemaVersion", "label", "message", "color"}``, as the makers of b
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from ...deprecations import Requirement, requirements
+from ...requirements import Requirement, requirements
 from ...jsontext import dumps
 from ...wiretrace import CLIENT, SERVER
 from ...wiretrace.text import plain, shorten

@@ -30,7 +30,7 @@ raises `NotExamined`  the server or the client does not have, or do, what the sc
 from importlib import import_module
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple, Union
 
-from ...deprecations import requirements
+from ...requirements import requirements
 from ...revisions import REVISIONS, Revision
 from ...wiretrace import CLIENT, SERVER
 from ..checker.rules import KEPT, Broken, CannotTell, Kept, Verdict

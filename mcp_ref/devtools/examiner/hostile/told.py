@@ -6,7 +6,7 @@ Fragile is no violation: no clause of the specification says what becomes of mos
 from textwrap import wrap
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from ....deprecations import requirements
+from ....requirements import requirements
 from ....revisions import Revision
 from ....wiretrace.text import plain
 from . import FRAGILE

@@ -10,7 +10,7 @@ The requirements of icons [2025-11-25.. basic/index §icons] bind the party that
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from .....codec import DecodeError, decoder
-from .....deprecations import Requirement
+from .....requirements import Requirement
 from .....methods import (
     EMBEDDED, INPUT_REQUIRED, SENDER, UPDATE_TASK, Method, is_vendor, known_since, load, lookup, params_class,
     result_class,

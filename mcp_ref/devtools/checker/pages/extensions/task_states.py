@@ -7,7 +7,7 @@ extensions/tasks/tasks), and so is who offers the extension.
 from datetime import timedelta
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
-from .....deprecations import Requirement
+from .....requirements import Requirement
 from .....messages.tools import CallToolResult
 from .....methods import (
     CALL_TOOL, CANCEL_TASK, EMBEDDED, GET_TASK, TASKS, TASK_NOTICE, TASK_STATUS, UPDATE_TASK, lookup, result_class,

@@ -2,7 +2,7 @@
 
 from typing import Any, Tuple
 
-from .....deprecations import Requirement
+from .....requirements import Requirement
 from .....jsontext import JsonError, dumps
 from .....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
