@@ -1,8 +1,22 @@
 """The two generations of tasks, as their caller holds them.
 
-`StatelessTask` is one of the extension of 2026-07-28: result and questions come with its state, which is asked for, or
-told on a stream of its own (`TaskStream`). `HandshakeTask` is one of 2025-11-25: `tasks/result` waits at the server
-until the task is over, and its questions are requests of the server as any other.
+`StatelessTask` is a task of the extension of 2026-07-28. Result and questions come with its state, which is polled
+[2026-07-28 extensions/tasks/tasks §Task Polling]. Each question is put to the callbacks of the client once, and its
+answer is sent by `tasks/update` [2026-07-28 extensions/tasks/tasks §Task Update Requests] SHOULD.
+
+While somebody waits, and if the server agrees, a `TaskStream` beside the polls brings news at once: a
+`subscriptions/listen` with the task's id goes out when the next poll is LISTEN_FROM seconds away or more, and ends with
+the wait. The interval of the polls doubles while they bring nothing that the stream has not brought. A stream that is
+refused, or ends, costs nothing but its request. Measured with an interval of 2 s: a task of 0.2 s is known to be over
+after 0.2 s instead of 2, one of 5 s after 5 instead of 6, with 2 requests instead of 3. On a pipe or a socket a stream
+costs no thread; over HTTP it costs one, and a connection, so a client has at most HTTP_STREAMS of them at a time and
+polls further tasks.
+
+`HandshakeTask` is a task of 2025-11-25 [2025-11-25 basic/utilities/tasks §Message Flow]. `tasks/result` waits at the
+server until the task is over, so it is sent at once: the server's questions may come on its stream. `tasks/get` is sent
+beside it, for the status. A `tasks/result` that is lost is sent again where that is needed: when the task is over, and
+when it waits for input. Questions of a task are ordinary requests of the server, on any stream; the answer names the
+task as they do. Announcements of the status are read where they come, and none is relied upon.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Set, Tuple, Type

@@ -1,8 +1,15 @@
 """The two generations of tasks on the wire, for a server.
 
-`SessionTasks` answers `tasks/get`, `tasks/result`, `tasks/list` and `tasks/cancel` of 2025-11-25, where the client
-decides that a call becomes a task. `TasksExtension` is `io.modelcontextprotocol/tasks` of 2026-07-28, where the server
-decides, for clients that declare it.
+`SessionTasks` has those of 2025-11-25: the member ``task`` of a call, `tasks/get`, `tasks/result`, `tasks/list` and
+`tasks/cancel` [2025-11-25 basic/utilities/tasks §Protocol Messages]. The client decides: a call with ``task`` becomes
+one where the tool allows it. `tasks/result` is a deferred request: it waits without a thread, and what belongs to the
+task goes on its stream. Over HTTP a client gets questions there, or on the stream of its GET; where there is one stream
+for everything, they are sent at once.
+
+`TasksExtension` is `io.modelcontextprotocol/tasks` of 2026-07-28. The server decides which calls become tasks, by the
+option ``task`` of a tool; only clients that have declared the extension in the request get one
+[2026-07-28 extensions/tasks/tasks §Capability Negotiation] MUST NOT. An option that is a function may ask the client:
+that happens in rounds of the call, before there is a task [2026-07-28 extensions/tasks/tasks §Task Creation] SHOULD.
 """
 
 import threading
