@@ -10,7 +10,7 @@ every unknown member is. Numbers: JSON has one kind, so ``3.0`` is an integer; b
 
 Encoding trusts the types of Python objects (a type checker sees them) but not their completeness:
 members that the revision requires must be there. Members that the revision lacks are dropped, unless
-the table in ``messages/downgrade/py`` has a rule for them.
+the table in ``messages/downgrade.py`` has a rule for them.
 
 Measured on one core, CPython 3.11: decoding the params of `tools/call` 0.5 us, encoding its result
 with one text 1.0 us, encoding a list of a thousand tools 0.8 ms; 3.8 takes half as long again.

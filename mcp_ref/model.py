@@ -17,7 +17,7 @@ How a declaration reads:
 * The last field of every message is ``extra``: the members that arrived and are not declared, by wire
   name. They are sent again, and stay with a message that is copied, compared, pickled or replaced.
 * A class has a window too (`Model.since`, `Model.until`). A union keeps all its alternatives when
-  receiving. Sending one that the revision lacks is a matter for ``messages/downgrade/py``.
+  receiving. Sending one that the revision lacks is a matter for ``messages/downgrade.py``.
 * An annotation may be a string: it is evaluated when the member is first used, with the names of
   its module and, failing that, of the whole messages package. So a page that mentions another one
   does not load it.
@@ -81,7 +81,7 @@ class _Word:
 
 
 ABSENT: Any = _Word("ABSENT")
-"""No value: a rule of ``messages/downgrade/py`` returns it to leave a member out. Compare by identity."""
+"""No value: a rule of ``messages/downgrade.py`` returns it to leave a member out. Compare by identity."""
 NULL: Any = _Word("NULL")
 """The JSON value null, for a member of a message where None means that it is not there."""
 
@@ -185,7 +185,7 @@ def member(*, default: Any = dataclasses.MISSING, since: Optional[str] = None, u
     was: pairs ``(last revision, type)``, oldest first: what the type was up to then.
     shape: a type the plain JSON value is checked against, without being turned into it.
     assume: a peer may leave it out though it is required; then the default holds.
-    downgrade: ``messages/downgrade/py`` says what happens in revisions that cannot carry it.
+    downgrade: ``messages/downgrade.py`` says what happens in revisions that cannot carry it.
     const: the only value; not a parameter of the constructor.
     """
     facts = {"since": since, "until": until, "required": required, "was": was, "shape": shape, "assume": assume,
