@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shlex
+import subprocess
 import sys
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -19,6 +20,8 @@ from mcp_ref.cli import main
 from mcp_ref.devtools.checker.scenes import trace
 from mcp_ref.wiretrace import to_object
 from tests.frozen import verdicts
+from tests.meta.facts import ROOT
+from tests.support.patience import WAIT
 
 NOBODY = "http://127.0.0.1:9/mcp"
 """An address at which nobody listens."""
@@ -51,6 +54,10 @@ REPORTS = (
     *("examine SERVER --revision 2025-11-25 --only hostile-cut:3 --seed 1 --format %s" % form for form in (
         "junit", "sarif")),
 )
+
+
+RUN = ("import json, sys; from tests.frozen.commands import run; "
+       "print(json.dumps([run(*each)[1] for each in json.loads(sys.argv[1])]))")
 
 
 def run(*words: str) -> Tuple[int, str, str]:
@@ -165,10 +172,13 @@ def reports(folder: pathlib.Path) -> str:
     (folder / "faulty.py").write_text(FAULTY, "utf-8")
     program = "%s %s" % (shlex.quote(sys.executable), shlex.quote(str(folder / "faulty.py")))
     paths = [(program, "SERVER"), (json.dumps(str(folder))[1:-1], "FOLDER"), (__version__, "VERSION")]
+    words = [[program if word == "SERVER" else word.replace("FOLDER", str(folder)) for word in line.split()]
+             for line in REPORTS]
+    # In a process of its own: the cases stand in the order in which the pages of rules were imported.
+    texts = json.loads(subprocess.run([sys.executable, "-c", RUN, json.dumps(words)], cwd=str(ROOT), check=True,
+                                      stdout=subprocess.PIPE, timeout=WAIT).stdout.decode("utf-8"))
     said = []
-    for line in REPORTS:
-        words = [program if word == "SERVER" else word.replace("FOLDER", str(folder)) for word in line.split()]
-        text = run(*words)[1]
+    for line, text in zip(REPORTS, texts):
         for old, new in paths:
             text = text.replace(old, new)
         said.append("== %s\n%s" % (line, text))
