@@ -170,7 +170,8 @@ def reports(folder: pathlib.Path) -> str:
     for name, events in scenes.items():
         (folder / name).write_text("".join(json.dumps(to_object(event)) + "\n" for event in events), "utf-8")
     (folder / "faulty.py").write_text(FAULTY, "utf-8")
-    program = "%s %s" % (shlex.quote(sys.executable), shlex.quote(str(folder / "faulty.py")))
+    (folder / "python").symlink_to(sys.executable)  # whose own path may have signs that reports escape
+    program = "%s %s" % (folder / "python", folder / "faulty.py")
     paths = [(program, "SERVER"), (json.dumps(str(folder))[1:-1], "FOLDER"), (__version__, "VERSION")]
     words = [[program if word == "SERVER" else word.replace("FOLDER", str(folder)) for word in line.split()]
              for line in REPORTS]
