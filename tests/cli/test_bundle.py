@@ -225,7 +225,7 @@ def test_each_part_has_words_by_which_its_use_is_seen(part, tmp_path):
 
 def test_a_bundle_has_data_where_its_slice_needs_them_and_says_what_it_lacks(small, tmp_path):
     text = (small / "one.py").read_text(encoding="utf-8")
-    assert "mcp_ref/jsonschema/draft-07.json" in text and "mcp_ref/deprecations.tsv" not in text
+    assert "mcp_ref/jsonschema/draft-07.json" in text and "mcp_ref/requirements.tsv" not in text
     assert "mcp_ref/LICENSE" in text
     out = fresh(small, """
 import one, mcp_ref

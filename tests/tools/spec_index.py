@@ -4,7 +4,7 @@
 is written with those above it, `Lifecycle Phases > Shutdown > stdio`; the page `schema.json` has the names of its
 definitions. The pages of the extensions are there as ``extensions/...``.
 
-`mcp_ref/deprecations.tsv` has a row for each row of the specification's requirement list: id, level,
+`mcp_ref/requirements.tsv` has a row for each row of the specification's requirement list: id, level,
 role (whom it binds), revisions (a window as citations have it, or several with commas between), page and heading, both
 of the newest revision that states it; then the rows of the extensions, whose list is in the folder `spec-ext` beside
 that of the specification. `python3 -m mcp_ref explain` looks ids, pages and headings up in it. The column `earlier` has
