@@ -1,7 +1,7 @@
 """Names and rules of the extensions for skills and tasks that both sides share.
 
 The extension ``io.modelcontextprotocol/skills`` [2026-07-28 extensions/skills/skills §Skill Format]: names, URIs,
-digests and limits of skills. Its rows of requirements are in `mcp_ref.deprecations`, area ``skills``.
+digests and limits of skills. Its rows of requirements are in `mcp_ref.requirements`, area ``skills``.
 
 A task is a call whose answer is fetched later. 2025-11-25 has tasks in its core [2025-11-25 basic/utilities/tasks],
 2026-07-28 as the extension `mcp_ref.methods.TASKS` [2026-07-28 extensions/tasks/tasks]. Here are the names and rules

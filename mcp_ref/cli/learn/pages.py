@@ -1,6 +1,6 @@
 """The pages of the specification: their addresses, headings and requirements, and who cites them in this package.
 
-The requirements are those of `mcp_ref.deprecations`. No sentence of a page is there: the address of the page leads to
+The requirements are those of `mcp_ref.requirements`. No sentence of a page is there: the address of the page leads to
 it.
 
 Citations and readings are read from the sources of the package, in the folder or the archive that it was loaded from,

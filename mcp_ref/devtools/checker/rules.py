@@ -15,7 +15,7 @@ A rule is a function with a row around it::
         ...
 
 The docstring is the rule in our own words. Level, revisions, party and citation are those of the requirement of this id
-(`mcp_ref.deprecations`). The scene is two traces in one (`mcp_ref.devtools.checker.scenes`): the lines that begin with
+(`mcp_ref.requirements`). The scene is two traces in one (`mcp_ref.devtools.checker.scenes`): the lines that begin with
 ``+`` are in the one that keeps the rule, those with ``-`` in the one that breaks it. Both are the rule's tests and its
 page in `explain`.
 

@@ -1,6 +1,6 @@
 """Skills, the extension `io.modelcontextprotocol/skills` of 2026-07-28: folders of instructions, served as resources.
 
-The page is ``extensions/skills/skills`` of `mcp_ref.deprecations`.
+The page is ``extensions/skills/skills`` of `mcp_ref.requirements`.
 """
 
 from typing import Any, Dict, List, Literal, Optional, Union

@@ -1,6 +1,6 @@
 """Tasks as an extension of 2026-07-28, `io.modelcontextprotocol/tasks`: a call that is answered by a task to ask about.
 
-The page is ``extensions/tasks/tasks`` of `mcp_ref.deprecations`. The names here are not those of its schema where
+The page is ``extensions/tasks/tasks`` of `mcp_ref.requirements`. The names here are not those of its schema where
 `mcp_ref.messages.tasks`, the tasks of 2025-11-25, has them already; the names of members and methods are:
 
 =================================  ========================
