@@ -37,7 +37,7 @@ def main(arguments: List[str]) -> int:
     if arguments:
         codes = [runs[0].go()]
     else:
-        say("all tests, in %d parts; seven minutes on two idle cores" % PARTS)
+        say("all tests, in %d parts; ten minutes on two idle cores" % PARTS)
         codes = run_all(runs)
         for line in steady.skips(run.journal for run in runs):
             say(line)
