@@ -33,7 +33,7 @@ from typing import (
     TYPE_CHECKING, Any, Callable, ClassVar, Dict, FrozenSet, NamedTuple, NoReturn, Optional, Tuple, Type, Union, cast,
 )
 
-from .options import closest
+from .options import refuse
 from .revisions import Revision
 
 __all__ = [
@@ -145,16 +145,13 @@ class Model:
         fields.setdefault("extra", {})
 
     def _refuse(self, values: Tuple[Any, ...], named: Dict[str, Any]) -> NoReturn:
-        name = type(self).__name__
-        for wrong in named:
-            if wrong not in self._known:
-                close = closest(wrong, self._known)
-                raise TypeError("%s() has no option %r%s (options: %s)" % (
-                    name, wrong, "; did you mean %r?" % close if close else "", ", ".join(sorted(self._known))))
+        unknown = [name for name in named if name not in self._known]
+        if unknown:
+            refuse(type(self), unknown)
         try:
             self.__signature__.bind(*values, **named)
         except TypeError as error:
-            raise TypeError("%s(): %s" % (name, error)) from None
+            raise TypeError("%s(): %s" % (type(self).__name__, error)) from None
         raise AssertionError("arguments that fit were refused")
 
     def __repr__(self) -> str:
