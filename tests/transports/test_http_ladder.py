@@ -1,4 +1,4 @@
-"""The ladder of a request: every reason of the table is looked for, in its order, whatever the way."""
+"""The order of refusals: a request with every fault is refused by the first, and each that is mended shows the next."""
 import json
 
 import pytest
@@ -9,14 +9,9 @@ from mcp_ref.server import Server
 from mcp_ref.streamable.server.authenticate import AccessDenied, Guard
 from mcp_ref.streamable.server.endpoint import Endpoint
 from mcp_ref.streamable.server.http_sse import SseEndpoint
-from mcp_ref.streamable.server.post import RUNGS, RequestRefusal
 from tests.support.http_exchange import BOTH, exchange, opening, request
 from tests.support.http_modern import STATELESS, enveloped, mirror
 
-BY_HEADERS = {"repeated", "host", "origin", "path", "method", "media type", "accept", "stream accept"}
-"""The reasons that `Rules` finds, and the endpoint before it."""
-BY_ANSWER = {"event"}
-"""The reason that a GET finds as it answers."""
 PING = request(1, "ping")
 
 
@@ -38,85 +33,10 @@ def endpoint(**options):
     return Endpoint(Server("ladder").connect, authenticate=Porter(), **options)
 
 
-def ways(made):
-    """All ways of an endpoint by the name of their class."""
-    found = [made._ways[method] for method in ("GET", "POST", "DELETE") if method in made._ways]
-    found += [made.stateless, made.in_session, made.opening, made.sessionless]
-    return {type(way).__name__: way for way in found}
-
-
-def places(order, names):
-    """Where checks stand in the order of a method: the first of the reasons that each looks for."""
-    return [min(order.index(reason) for reason in order if RUNGS.get(reason) == name) for name in names]
-
-
-# -- The table ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("order", [*ORDER.values(), *HTTP_SSE.values()])
-def test_every_reason_is_found_by_the_header_fields_or_is_a_rung(order):
-    assert [reason for reason in order if reason not in RUNGS and reason not in BY_HEADERS | BY_ANSWER] == []
-
-
-def test_every_rung_of_a_post_is_a_check_of_one_of_its_ways():
-    kinds = ways(endpoint())
-    wanted = {RUNGS[reason] for reason in ORDER["POST"] if reason in RUNGS}
-    found = {name: kind for kind in ("AnyPost", "InSession", "OpeningPost", "Sessionless", "Stateless")
-             for name in kinds[kind].rungs()}
-    assert set(found) == wanted
-
-
-def test_the_checks_of_every_way_stand_in_the_order_of_the_table():
-    made, legacy = endpoint(), SseEndpoint(Server("ladder").connect, authenticate=Porter())
-    found = [*ways(made).values(), legacy._streams._ways["GET"], legacy._messages._ways["POST"]]
-    assert len(found) == 9
-    for way in found:
-        taken = places(way.order, way.rungs())
-        assert taken == sorted(set(taken)) and len(way.checks) == len(taken) > 0, type(way)
-    first = places(ORDER["POST"], ways(made)["AnyPost"].rungs())[-1]
-    for kind in ("InSession", "OpeningPost", "Sessionless", "Stateless"):
-        assert places(ORDER["POST"], ways(made)[kind].rungs())[0] > first, "it goes on where the first part ends"
-
-
-def test_without_a_guard_nobody_is_asked():
-    made = Endpoint(Server("ladder").connect)
-    assert not {"admit", "allow"} & {name for way in ways(made).values() for name in way.rungs()}
-
-
-# -- The walk ----------------------------------------------------------------------------------
-
-
-def recorded(made, walked):
-    """Have the ways of an endpoint say which checks they walk."""
-    for way in ways(made).values():
-        way.checks = tuple(_said(name, check, walked) for name, check in zip(way.rungs(), way.checks))
-
-
-def _said(name, check, walked):
-    def said(case):
-        walked.append(name)
-        return check(case)
-
-    return said
-
-
 def posted(made, message, **fields):
     sent = exchange("POST", {"Accept": BOTH, **fields}, message)
     made.handle(sent)
     return sent
-
-
-@pytest.mark.parametrize("kind, options, message, fields", [
-    ("OpeningPost", {}, opening("2025-11-25"), {}),
-    ("Sessionless", {"sessions": "none"}, PING, {"MCP-Protocol-Version": "2025-11-25"}),
-    ("Stateless", {}, request(1, "server/discover", enveloped()), mirror(request(1, "server/discover", enveloped()))),
-])
-def test_a_post_that_is_answered_has_passed_every_rung_in_order(kind, options, message, fields):
-    made, walked = endpoint(**options), []
-    recorded(made, walked)
-    assert posted(made, message, **fields).done().status == 200
-    assert walked == ways(made)["AnyPost"].rungs() + ways(made)[kind].rungs()
-    made.close(0)
 
 
 @pytest.fixture
@@ -126,17 +46,6 @@ def opened():
     yield made, {"Mcp-Session-Id": id}
     made.closing = False
     made.close(0)
-
-
-def test_a_post_of_a_session_has_passed_every_rung_in_order(opened):
-    made, fields = opened
-    walked = []
-    recorded(made, walked)
-    assert posted(made, PING, **fields).done().status == 200
-    assert walked == ways(made)["AnyPost"].rungs() + ways(made)["InSession"].rungs()
-    walked.clear()
-    assert posted(made, [PING], **fields).done().status == 200
-    assert walked == ways(made)["AnyPost"].rungs() + ways(made)["InSession"].rungs()
 
 
 def refused(made, sent):
@@ -206,9 +115,92 @@ def test_a_stateless_post_shows_its_faults_in_the_same_order():
     made.close(0)
 
 
-def test_a_check_that_refuses_ends_the_walk():
-    made, walked = endpoint(), []
-    recorded(made, walked)
-    way = ways(made)["AnyPost"]
-    way.checks = (way.checks[0], lambda case: RequestRefusal("length", "1"), *way.checks[1:])
-    assert posted(made, PING).status == 413 and walked == ["admit"]
+def walked(made, mend, send):
+    """Return the reasons for which a request is refused; each is mended in its turn."""
+    seen = []
+    while len(seen) < len(mend):
+        reason = refused(made, send())
+        assert reason in mend and reason not in seen, (reason, seen)
+        seen.append(reason)
+        mend[reason]()
+    return seen
+
+
+def in_order(seen, order):
+    return seen == [reason for reason in order if reason in seen]
+
+
+def with_everybody_refused(made):
+    """Have nobody let in, and the endpoint closing; return how to mend the three reasons."""
+    made.guard.admits, made.guard.allows_all, made.closing = AccessDenied(401), AccessDenied(403), True
+    return {"principal": lambda: setattr(made.guard, "admits", None),
+            "scope": lambda: setattr(made.guard, "allows_all", None),
+            "closing": lambda: setattr(made, "closing", False)}
+
+
+def test_a_post_that_begins_a_session_shows_its_faults_in_order():
+    made, sent = endpoint(), {"body": b"{"}
+    mend = dict(with_everybody_refused(made), **{
+        "body": lambda: sent.update(body=json.dumps(PING).encode()),
+        "no session": lambda: sent.update(body=json.dumps(opening("2025-11-25")).encode())})
+    seen = walked(made, mend, lambda: exchange("POST", {"Accept": BOTH}, sent["body"]))
+    assert in_order(seen, ORDER["POST"])
+    made.close(0)
+
+
+def test_a_post_without_sessions_shows_its_faults_in_order():
+    made, sent = endpoint(sessions="none", revisions=["2025-03-26", "2025-06-18"]), {"body": b"{"}
+    fields = {"Accept": BOTH, "MCP-Protocol-Version": "1999-01-01"}
+    mixed = [PING, {"jsonrpc": "2.0", "id": 1, "result": {}}]
+    mend = dict(with_everybody_refused(made), **{
+        "body": lambda: sent.update(body=json.dumps(mixed).encode()),
+        "version": lambda: fields.update({"MCP-Protocol-Version": "2025-06-18"}),
+        "batch": lambda: sent.update(body=json.dumps(PING).encode())})
+    seen = walked(made, mend, lambda: exchange("POST", fields, sent["body"]))
+    assert in_order(seen, ORDER["POST"])
+    made.close(0)
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_another_method_of_a_session_shows_its_faults_in_order(opened, method):
+    made, session = opened
+    fields = {"Accept": "text/html", "MCP-Protocol-Version": "1999-01-01"}
+    mend = dict(with_everybody_refused(made), **{
+        "stream accept": lambda: fields.update(Accept=BOTH),
+        "no session": lambda: fields.update({"Mcp-Session-Id": "none"}),
+        "session": lambda: fields.update(session),
+        "version": lambda: fields.update({"MCP-Protocol-Version": "2025-03-26", "Last-Event-ID": "none"}),
+        "event": lambda: fields.pop("Last-Event-ID")})
+    mend = {reason: mend[reason] for reason in ORDER[method] if reason in mend}
+    assert walked(made, mend, lambda: exchange(method, fields)) == list(mend)
+    made.closing = False
+
+
+def test_both_addresses_of_http_sse_show_their_faults_in_order():
+    legacy = SseEndpoint(Server("ladder").connect, authenticate=Porter())
+    streams, messages = legacy._streams, legacy._messages
+    fields = {"Accept": "text/html", "MCP-Protocol-Version": "1999-01-01"}
+    mend = dict(with_everybody_refused(streams), **{
+        "stream accept": lambda: fields.update(Accept=BOTH),
+        "version": lambda: fields.pop("MCP-Protocol-Version")})
+    seen = walked(streams, mend, lambda: exchange("GET", fields, path="/sse"))
+    assert in_order(seen, HTTP_SSE["GET"])
+    stream = exchange("GET", fields, path="/sse")
+    legacy.handle(stream)
+    address = stream.events[0].data.decode()
+    sent = {"query": "sessionId=none", "body": b"{"}
+    fields = {"MCP-Protocol-Version": "1999-01-01"}
+
+    def message():
+        made = exchange("POST", fields, sent["body"], "/messages")
+        made.request = made.request._replace(query=sent["query"])
+        return made
+
+    mend = dict(with_everybody_refused(messages), **{
+        "session": lambda: sent.update(query=address.partition("?")[2]),
+        "version": lambda: fields.pop("MCP-Protocol-Version"),
+        "body": lambda: sent.update(body=json.dumps([PING]).encode()),
+        "batch": lambda: sent.update(body=json.dumps(PING).encode())})
+    seen = walked(messages, mend, message)
+    assert in_order(seen, HTTP_SSE["POST"])
+    legacy.close(0)

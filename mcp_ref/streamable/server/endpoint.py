@@ -1,8 +1,9 @@
 """The MCP endpoint of Streamable HTTP: one HTTP request in, one reply out. It knows no sockets.
 
 A shell (`mcp_ref.http11.server.server`, `wsgi`) makes an `Exchange` of each request and calls `Endpoint.handle` on a
-thread that may be kept while a handler runs. The table of refusals and their order is
-`mcp_ref.protocol.streamable_http.refusals`, and `post` walks it; `session` routes the messages that go back.
+thread that may be kept while a handler runs. One function answers each method: `get`, `delete`, `preflight`, and
+`post.post`. Each refuses in the order of `mcp_ref.protocol.streamable_http.refusals.ORDER`, where the replies to
+refusals are, too; `session` routes the messages that go back.
 
 ============  ==========================================  ============================================
 request       with a session                              without (``sessions="none"``)
@@ -31,23 +32,20 @@ from ...errors import HEADER_MISMATCH, RpcError
 from ...http11.message import Exchange, Pairs
 from ...http11.server.owners import Owners, subject
 from ...http11.server.responses import RETRY_AFTER
-from ...jsonrpc import Error, encode
+from ...jsonrpc import Error, RequestId, encode
 from ...limits import DEFAULT, Limits
 from ...methods import NAMED
 from ...protocol.streamable_http import refusals
 from ...protocol.streamable_http.header_values import LOOPBACK, Hosts, Names
 from ...protocol.streamable_http.mirrored import Mirrored
-from ...protocol.streamable_http.refusals import ORDER, REFUSALS, HttpEras
+from ...protocol.streamable_http.refusals import ORDER, REFUSALS, HeaderVerdict, HttpEras
 from ...revisions import REVISIONS, revision
 from ...stores import Store
 from ...threads import Tally
 from ...transports.base import Transport
 from ...transports.held import Held
 from .authenticate import Authenticate, Guard, guard_of
-from .post import (
-    SESSION_ID, VERSION, AnyPost, Case, Guarded, InSession, OfSession, OpeningPost, RequestRefusal, Sessionless, Way,
-    walk,
-)
+from .post import SESSION_ID, VERSION, Keys, Refused, admit, allow, find_session, judge_version, post
 from .reply_stream import JSON_HEADERS, ReplyStream, event_id
 from .session import HttpSession, SessionTable
 from .stateless import Stateless
@@ -61,73 +59,63 @@ _TRIES = 8
 """The number of times that a new session tries to replace another one; another thread may take the room first."""
 
 
-class StreamGet(Guarded, OfSession):
-    """A GET: it opens a stream of the session, or the rest of one.
+def get(endpoint: "Endpoint", exchange: Exchange, verdict: HeaderVerdict) -> None:
+    """Answer a GET: open a stream of the session, or the rest of one.
 
     [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST
     """
-
-    order = ORDER["GET"]
-
-    def need_session(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse a request without a session id."""
-        case.session_id = case.exchange.request.headers.lower(SESSION_ID)
-        return RequestRefusal("no session") if case.session_id is None else None
-
-    def be_open(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse new streams while the endpoint closes."""
-        return RequestRefusal("closing") if self.endpoint.closing else None
-
-    def answer(self, case: Case) -> Optional[RequestRefusal]:
-        """Open the stream. Returns the refusal of an event that is not kept, or of a session that has just ended."""
-        session, cors = case.session, case.verdict.cors
-        # [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] MAY: with the id of the last event that
-        # it got, a client asks for what came after it on that stream.
-        last = case.exchange.request.headers.get("last-event-id")
-        if last is None:
-            begun: Optional[bool] = session.listen(case.exchange, cors)
-        else:
-            since = event_id(last)
-            begun = None if since is None else session.resume(case.exchange, since, cors)
-        if begun is None:
-            return RequestRefusal("event", "%.80r" % last)
-        return None if begun else RequestRefusal("session")
+    principal = admit(endpoint, exchange)
+    allow(endpoint, exchange, principal)
+    session = find_session(endpoint, exchange, principal, _session_id(exchange))
+    judge_version(endpoint, exchange, session)
+    if endpoint.closing:
+        raise Refused("closing")
+    # [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] MAY: with the id of the last event that it
+    # got, a client asks for what came after it on that stream.
+    last = exchange.request.headers.get("last-event-id")
+    if last is None:
+        begun: Optional[bool] = session.listen(exchange, verdict.cors)
+    else:
+        since = event_id(last)
+        begun = None if since is None else session.resume(exchange, since, verdict.cors)
+    if begun is None:
+        raise Refused("event", "%.80r" % last)
+    if not begun:  # the session has just ended
+        raise Refused("session")
 
 
-class SessionDelete(Guarded, OfSession):
-    """A DELETE: it ends the session [2025-03-26..2025-11-25 basic/transports §Session Management]."""
-
-    order = ORDER["DELETE"]
-    need_session = StreamGet.need_session
-
-    def answer(self, case: Case) -> Optional[RequestRefusal]:
-        """End the session."""
-        self.endpoint.end(case.session, "the client ended the session")
-        case.exchange.reply(204, case.verdict.cors)
-        return None
+def delete(endpoint: "Endpoint", exchange: Exchange, verdict: HeaderVerdict) -> None:
+    """Answer a DELETE: end the session [2025-03-26..2025-11-25 basic/transports §Session Management]."""
+    principal = admit(endpoint, exchange)
+    allow(endpoint, exchange, principal)
+    session = find_session(endpoint, exchange, principal, _session_id(exchange))
+    judge_version(endpoint, exchange, session)
+    endpoint.end(session, "the client ended the session")
+    exchange.reply(204, verdict.cors)
 
 
-class Preflight(Way):
-    """An OPTIONS: the request of a browser that asks what a page may send."""
-
-    order = ORDER["OPTIONS"]
-
-    def answer(self, case: Case) -> Optional[RequestRefusal]:
-        """Reply with the methods, and to a page that is allowed with the header fields it may send."""
-        allow = self.endpoint.rules.allow
-        headers: Pairs = (("Allow", allow),)
-        if case.verdict.cors:
-            wanted = case.exchange.request.headers.get("access-control-request-headers")
-            headers = case.verdict.cors + refusals.preflight(allow, wanted)
-        case.exchange.reply(204, headers)
-        return None
+def preflight(endpoint: "Endpoint", exchange: Exchange, verdict: HeaderVerdict) -> None:
+    """Answer an OPTIONS with the methods, and a page that is allowed with the header fields it may send."""
+    allow = endpoint.rules.allow
+    headers: Pairs = (("Allow", allow),)
+    if verdict.cors:
+        wanted = exchange.request.headers.get("access-control-request-headers")
+        headers = verdict.cors + refusals.preflight(allow, wanted)
+    exchange.reply(204, headers)
 
 
-Ways = Mapping[str, Callable[["Endpoint"], Way]]
-SESSION_WAYS: Ways = {"GET": StreamGet, "POST": AnyPost, "DELETE": SessionDelete}
-STATELESS_WAYS: Ways = {"POST": AnyPost}
-"""Method -> the way in which it is answered, where there are sessions and where there are none. OPTIONS is `Preflight`
-everywhere."""
+def _session_id(exchange: Exchange) -> str:
+    id = exchange.request.headers.lower(SESSION_ID)
+    if id is None:
+        raise Refused("no session")
+    return id
+
+
+Answer = Callable[["Endpoint", Exchange, HeaderVerdict], None]
+"""A function that answers the requests of one method, or raises `Refused` before it has sent anything."""
+SESSION_METHODS: Mapping[str, Answer] = {"GET": get, "POST": post, "DELETE": delete}
+STATELESS_METHODS: Mapping[str, Answer] = {"POST": post}
+"""Method -> function, where there are sessions and where there are none. OPTIONS is `preflight` everywhere."""
 
 
 class Endpoint:
@@ -150,7 +138,7 @@ class Endpoint:
     ``held``            the account of the memory that clients make us hold; None: a new one
     ``trusted_proxies`` proxies whose word for the address of a client counts, see `mcp_ref.http11.server.owners`
     ``order``           the order of the refusals, ORDER or HTTP_SSE
-    ``ways``            HTTP method -> how it is answered; None: as Streamable HTTP
+    ``methods``         HTTP method -> the function that answers it; None: as Streamable HTTP
     ==================  =======================================================================================
 
     ``counters``: sessions begun and ended, requests by reason of refusal, and tolerated faults.
@@ -177,7 +165,7 @@ class Endpoint:
         held: Optional[Held] = None,
         trusted_proxies: Sequence[str] = (),
         order: Mapping[str, Tuple[str, ...]] = ORDER,
-        ways: Optional[Ways] = None,
+        methods: Optional[Mapping[str, Answer]] = None,
     ) -> None:
         if sessions not in ("memory", "none") and not isinstance(sessions, (SessionTable, Store)):
             raise ValueError("sessions is 'memory', 'none', a Store or a SessionTable, not %r" % (sessions,))
@@ -204,15 +192,14 @@ class Endpoint:
             "max_session_share of max_waiting", max(1, int(limits.max_session_share * limits.max_waiting)))
         if sessions != "none" and self.eras.legacy:
             self.sessions = self._table(sessions, streams)
-        self.stateless, self.in_session = Stateless(self), InSession(self)
-        self.opening, self.sessionless = OpeningPost(self), Sessionless(self)
-        if ways is None:
-            ways = STATELESS_WAYS if self.sessions is None else SESSION_WAYS
-        self._ways = {method: ways[method](self) for method in ways
-                      if (streams or method != "GET") and (delete or method != "DELETE")}
-        self._ways["OPTIONS"] = Preflight(self)
+        self.stateless = Stateless(self)
+        if methods is None:
+            methods = STATELESS_METHODS if self.sessions is None else SESSION_METHODS
+        self._methods = {name: answer for name, answer in methods.items()
+                         if (streams or name != "GET") and (delete or name != "DELETE")}
+        self._methods["OPTIONS"] = preflight
         self.rules = refusals.Rules(
-            path, tuple(self._ways), Hosts(allowed_hosts), Hosts(allowed_origins), strict, order)
+            path, tuple(self._methods), Hosts(allowed_hosts), Hosts(allowed_origins), strict, order)
         self._judge = self.rules.remembering()
         self._tracked: Dict[HttpSession, None] = {}
         self._lock = threading.Lock()
@@ -238,32 +225,35 @@ class Endpoint:
             connection.questions.append((self._owned, session.owner))
         return connection
 
-    def enter(self, case: Case, session: HttpSession) -> Optional[RequestRefusal]:
-        """Enter a session that begins with this request into the table, in place of another one if need be."""
+    def enter(self, exchange: Exchange, session: HttpSession, id: Optional[RequestId] = None) -> None:
+        """Enter a session that begins with this request into the table, in place of another one if need be.
+
+        ``id``: that of the request, for a refusal.
+        """
         sessions: Any = self.sessions
-        session.owner = self._owners.of(case.exchange.request, session.principal)
+        session.owner = self._owners.of(exchange.request, session.principal)
         for _ in range(_TRIES):
             if sessions.add(session):
-                return None
+                return
             other = sessions.replaceable(session)
             if other is None:
                 break
             self.counters.add("sessions that made room")
             self.end(other, "a new session took the place of this one, since max_sessions are open")
         reason, found = sessions.why_full(session)
-        return RequestRefusal(reason, found, case.id())
+        raise Refused(reason, found, id)
 
-    def reply_to(self, case: Case, session: Optional[HttpSession] = None) -> ReplyStream:
+    def reply_to(self, exchange: Exchange, verdict: HeaderVerdict, keys: Keys, session: Optional[HttpSession] = None
+                 ) -> ReplyStream:
         """Return the place for the answers to a POST, as JSON or as a stream.
 
         It is JSON or a stream as the client accepts; where it accepts both, ``json_response`` decides, and without that
         whatever suits the answer.
         """
-        verdict, prefer = case.verdict, self.json_response
-        json, sse = verdict.json, verdict.sse
+        json, sse, prefer = verdict.json, verdict.sse, self.json_response
         if prefer is not None and json and sse:
             json, sse = prefer, not prefer
-        return ReplyStream(case.exchange, verdict.cors, json, sse, case.keys, session)
+        return ReplyStream(exchange, verdict.cors, json, sse, keys, session)
 
     # What shells call
 
@@ -275,15 +265,14 @@ class Endpoint:
         get = request.headers.lower
         verdict = self._judge(
             request.method, request.path, get("host"), get("origin"), get("accept"), get("content-type"))
-        case = Case(exchange, verdict)
-        refused = self._repeated(exchange) if request.headers.several else None
-        if refused is None:
-            if verdict.reason is None:
-                refused = walk(case, self._ways[request.method])
-            else:
-                refused = RequestRefusal(verdict.reason, verdict.found)
-        if refused is not None:
-            self.refuse(case, refused)
+        try:
+            if request.headers.several:
+                self._check_repeated(exchange)
+            if verdict.reason is not None:
+                raise Refused(verdict.reason, verdict.found)
+            self._methods[request.method](self, exchange, verdict)
+        except Refused as refused:
+            self._refuse(exchange, verdict, refused)
 
     def tick(self) -> None:
         """Keep streams alive, or end them, and end idle sessions. A shell calls it about once a second."""
@@ -339,30 +328,29 @@ class Endpoint:
 
     # Refusing
 
-    def _repeated(self, exchange: Exchange) -> Optional[RequestRefusal]:
-        """Return the refusal of a field that came more than once and has one value; None where there is none."""
+    def _check_repeated(self, exchange: Exchange) -> None:
+        """Refuse a request with a field that came more than once and has one value."""
         single = refusals.SINGLE + tuple(self.guard.single if self.guard is not None else ())
         name = exchange.request.headers.repeated(single)
         if name is None:
-            return None
+            return
         text = REFUSALS["repeated"].text % name
         required = name.lower() == VERSION and self.eras.modern
-        return RequestRefusal("repeated", name, None, RpcError(HEADER_MISMATCH, text) if required else None)
+        raise Refused("repeated", name, None, RpcError(HEADER_MISMATCH, text) if required else None)
 
-    def refuse(self, case: Case, refused: RequestRefusal) -> None:
+    def _refuse(self, exchange: Exchange, verdict: HeaderVerdict, refused: Refused) -> None:
         """Reply with a refusal, as REFUSALS says."""
-        reason, found, id, error, challenges = refused
-        refusal = REFUSALS[reason]
-        self.counters.add("refused: " + reason)
-        headers = JSON_HEADERS + case.verdict.cors
-        if reason == "method":
+        refusal, error = REFUSALS[refused.reason], refused.error
+        self.counters.add("refused: " + refused.reason)
+        headers = JSON_HEADERS + verdict.cors
+        if refused.reason == "method":
             headers += (("Allow", self.rules.allow),)
         elif refusal.retry:
             headers += (("Retry-After", RETRY_AFTER[refusal.status]),)
-        headers += tuple(("WWW-Authenticate", challenge) for challenge in challenges)
+        headers += tuple(("WWW-Authenticate", challenge) for challenge in refused.challenges)
         if error is None:
-            error = RpcError(refusal.code, refusal.text % found)
-        case.exchange.reply(refusal.status, headers, encode(Error(id, error.code, error.message, error.data)))
+            error = RpcError(refusal.code, refusal.text % refused.found)
+        exchange.reply(refusal.status, headers, encode(Error(refused.id, error.code, error.message, error.data)))
 
     # Sessions that end
 

@@ -28,12 +28,15 @@ from ...http11.message import Exchange, HttpRequest, Pairs
 from ...jsonrpc import Batch, RequestId
 from ...limits import DEFAULT, Limits
 from ...protocol.streamable_http.header_values import LOOPBACK, Names, encode_event
-from ...protocol.streamable_http.refusals import HTTP_SSE, version_fault
+from ...protocol.streamable_http.refusals import HTTP_SSE, HeaderVerdict, version_fault
 from ...revisions import LATEST_HANDSHAKE
 from ...transports.held import Held
 from .authenticate import Authenticate, Guard
 from .endpoint import ALL, Connect, Endpoint
-from .post import VERSION, Case, Guarded, OfSession, Posted, ReadBody, RequestRefusal, in_batch, tell
+from .post import (
+    VERSION, Posted, Refused, admit, allow, check_length, find_session, judge_version, look_into, need_message, pass_on,
+    read,
+)
 from .reply_stream import LISTENING, ReplyStream
 from .session import HttpSession, SessionTable, new_id
 
@@ -108,11 +111,11 @@ class SseEndpoint:
             trusted_proxies=trusted_proxies, order=HTTP_SSE,
         )
         self._streams = Endpoint(
-            connect, path=path, ways={"GET": lambda endpoint: _Streams(endpoint, messages)}, **options)
+            connect, path=path, methods={"GET": functools.partial(open_stream, messages)}, **options)
         if self._streams.sessions is None:
             raise ValueError("HTTP+SSE serves sessions, and none of the revisions %s has them: name one up to %s, or"
                              " leave HTTP+SSE out" % (", ".join(map(str, revisions)), LATEST_HANDSHAKE))
-        self._messages = Endpoint(connect, path=messages, ways={"POST": _Messages}, **options)
+        self._messages = Endpoint(connect, path=messages, methods={"POST": post_message}, **options)
         self._messages.counters = self._streams.counters
         self.counters = self._streams.counters
 
@@ -131,77 +134,52 @@ class SseEndpoint:
         self._streams.close(grace)
 
 
-class _Streams(Guarded):
-    """A GET of the first address: it opens a stream, and with it a session."""
-
-    order = HTTP_SSE["GET"]
-
-    def __init__(self, endpoint: Endpoint, address: str) -> None:
-        super().__init__(endpoint)
-        self._address = address
-
-    def judge_version(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse a version that is not served."""
-        version, endpoint = case.exchange.request.headers.lower(VERSION), self.endpoint
-        fault = "" if version is None else version_fault(version, endpoint.revisions, None, endpoint.strict)
-        return RequestRefusal("version", fault) if fault else None
-
-    def be_open(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse new sessions while the endpoint closes."""
-        return RequestRefusal("closing") if self.endpoint.closing else None
-
-    def enter(self, case: Case) -> Optional[RequestRefusal]:
-        """Make the session, which has a place in the table from now on."""
-        session = case.session = SseSession(new_id(), case.principal, self.endpoint.limits)
-        return self.endpoint.enter(case, session)
-
-    def answer(self, case: Case) -> Optional[RequestRefusal]:
-        """Begin the session and its stream."""
-        endpoint, session, exchange = self.endpoint, case.session, case.exchange
-        sessions: Any = endpoint.sessions
-        try:
-            endpoint.connected(session)
-        except BaseException:
-            sessions.remove(session)
-            raise
-        exchange.on_close = functools.partial(endpoint.end, session, "the client closed the stream")
-        address = "%s%s?%s=%s" % (exchange.request.root, self._address, SESSION, session.id)
-        if not session.begin(exchange, address, case.verdict.cors):
-            return RequestRefusal("closing")
-        endpoint.counters.add("sessions begun")
-        return None
+def open_stream(address: str, endpoint: Endpoint, exchange: Exchange, verdict: HeaderVerdict) -> None:
+    """Answer a GET of the first address: it opens a stream, and with it a session. ``address``: that for messages."""
+    principal = admit(endpoint, exchange)
+    allow(endpoint, exchange, principal)
+    version = exchange.request.headers.lower(VERSION)
+    fault = "" if version is None else version_fault(version, endpoint.revisions, None, endpoint.strict)
+    if fault:
+        raise Refused("version", fault)
+    if endpoint.closing:
+        raise Refused("closing")
+    session = SseSession(new_id(), principal, endpoint.limits)
+    endpoint.enter(exchange, session)
+    sessions: Any = endpoint.sessions
+    try:
+        endpoint.connected(session)
+    except BaseException:
+        sessions.remove(session)
+        raise
+    exchange.on_close = functools.partial(endpoint.end, session, "the client closed the stream")
+    if not session.begin(exchange, "%s%s?%s=%s" % (exchange.request.root, address, SESSION, session.id), verdict.cors):
+        raise Refused("closing")
+    endpoint.counters.add("sessions begun")
 
 
-class _Messages(Guarded, ReadBody, OfSession, Posted):
-    """A POST to the second address: its message goes to the connection of the session that the address names."""
-
-    order = HTTP_SSE["POST"]
-    reads_later = True  # in `judge_version`, not before its session is known: nobody else has anything parsed here
-
-    def need_session(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse an address that names no session; one that names several is of none."""
-        named = parse_qs(case.exchange.request.query).get(SESSION, [])
-        case.session_id = named[0] if len(named) == 1 else ""
-        if named:
-            return None
-        return RequestRefusal("body", "%s is missing: post to the address in the endpoint event" % SESSION)
-
-    def judge_version(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse another version than that of the session, and read the message."""
-        refused = super().judge_version(case)
-        if refused is None:
-            self.parse(case)
-        return refused
-
-    def judge_batch(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse a batch where the revision has none. What belongs into one, no page says of this transport."""
-        batching = bool(case.session.connection.batching)
-        fault = in_batch(case, batching)
-        if isinstance(case.frame, Batch) and len(case.keys) == 1:
-            case.keys = ()  # nothing but messages that are none: their refusal goes on the stream, also while we close
-        return RequestRefusal("batch", fault) if fault and not batching else None
-
-    def answer(self, case: Case) -> Optional[RequestRefusal]:
-        """Give the connection the message; all answers go on the stream."""
-        tell(case, case.principal)
-        return None
+def post_message(endpoint: Endpoint, exchange: Exchange, verdict: HeaderVerdict) -> None:
+    """Answer a POST to the second address: its message goes to the connection of the session that the address names,
+    and all answers go on the stream."""
+    principal = admit(endpoint, exchange)
+    check_length(endpoint, exchange)
+    named = parse_qs(exchange.request.query).get(SESSION, [])
+    if not named:
+        raise Refused("body", "%s is missing: post to the address in the endpoint event" % SESSION)
+    # An address that names several sessions is of none.
+    session = find_session(endpoint, exchange, principal, named[0] if len(named) == 1 else "")
+    judge_version(endpoint, exchange, session)
+    # The message is parsed now that its session is known: nobody else has anything parsed here.
+    post = Posted(exchange, verdict, principal, read(endpoint, exchange))
+    allow(endpoint, exchange, principal, post.frame)
+    frame = need_message(post.frame, session)
+    keys = post.keys
+    if isinstance(frame, Batch):  # what belongs into one, no page says of this transport
+        fault, _, keys = look_into(frame, bool(session.connection.batching))
+        if fault and not session.connection.batching:
+            raise Refused("batch", fault)
+        if len(keys) == 1:
+            keys = ()  # nothing but messages that are none: their refusal goes on the stream, also while we close
+    if keys and endpoint.closing:
+        raise Refused("closing", "", post.id)
+    pass_on(post, frame, session, principal)

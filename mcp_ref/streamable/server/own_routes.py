@@ -28,17 +28,18 @@ this machine, wherever the proxy runs.
 """
 
 import json
+from functools import partial
 from mimetypes import guess_type
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...diagnostics.packagelog import log_raised
-from ...http11.message import HttpRequest, Pairs
+from ...http11.message import Exchange, HttpRequest, Pairs
 from ...jsonrpc import shown
 from ...limits import Limits
-from ...protocol.streamable_http.refusals import ORDER
+from ...protocol.streamable_http.refusals import ORDER, HeaderVerdict
 from ...urls import is_loopback
 from .endpoint import Endpoint
-from .post import Case, Guarded, RequestRefusal
+from .post import Refused, admit
 
 ACCESS = ("clients", "here", "everybody")
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
@@ -72,39 +73,21 @@ def own_route(method: str, path: str, function: Any, access: str) -> OwnRoute:
     return OwnRoute(method, path, function, access)
 
 
-class _Own(Guarded):
-    """The way of a request to a route: the guard, where the route has one, and the function."""
-
-    order = _ORDER
-    guarded = ()
-
-    def __init__(self, endpoint: Endpoint, route: OwnRoute) -> None:
-        super().__init__(endpoint)
-        self._route = route
-
-    def admit(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse those who may not use this route."""
-        access, request = self._route.access, case.exchange.request
-        if access == "everybody" or access == "here" and _is_of_this_machine(request):
-            return None
-        if self.endpoint.guard is not None:
-            return super().admit(case)
-        return RequestRefusal("scope", ": this address answers programs of this machine") if access == "here" else None
-
-    def be_open(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse requests while the server closes, so that a balancer sends them elsewhere."""
-        return RequestRefusal("closing") if self.endpoint.closing else None
-
-    def answer(self, case: Case) -> Optional[RequestRefusal]:
-        """Call the function, and reply with what it returns."""
-        request = case.exchange.request
-        try:
-            status, fields, body = _reply(self._route, self._route.function(request))
-        except Exception as error:
-            log_raised("http_route", error, "%s %s" % (self._route.method, shown(request.path)))
-            return RequestRefusal("failure")
-        case.exchange.reply(status, tuple(fields) + case.verdict.cors, body)
-        return None
+def answer(route: OwnRoute, endpoint: Endpoint, exchange: Exchange, verdict: HeaderVerdict) -> None:
+    """Answer a request to a route: ask the guard, where the route has one, call the function, and reply."""
+    request = exchange.request
+    if route.access != "everybody" and not (route.access == "here" and _is_of_this_machine(request)):
+        if endpoint.guard is None and route.access == "here":
+            raise Refused("scope", ": this address answers programs of this machine")
+        admit(endpoint, exchange)
+    if endpoint.closing:  # so that a balancer sends the request elsewhere
+        raise Refused("closing")
+    try:
+        status, fields, body = _reply(route, route.function(request))
+    except Exception as error:
+        log_raised("http_route", error, "%s %s" % (route.method, shown(request.path)))
+        raise Refused("failure") from None
+    exchange.reply(status, tuple(fields) + verdict.cors, body)
 
 
 def _is_of_this_machine(request: HttpRequest) -> bool:
@@ -153,15 +136,13 @@ class OwnRoutes:
 
 
 def _endpoint(path: str, routes: Mapping[str, OwnRoute], limits: Limits, shared: Mapping[str, Any]) -> Endpoint:
-    ways: Dict[str, Callable[[Endpoint], Any]] = {
-        method: lambda endpoint, route=route: _Own(endpoint, route) for method, route in routes.items()  # type: ignore
-    }
-    if "GET" in ways:
-        ways["HEAD"] = ways["GET"]
+    methods = {method: partial(answer, route) for method, route in routes.items()}
+    if "GET" in methods:
+        methods["HEAD"] = methods["GET"]
     options = {name: shared[name] for name in (
         "authenticate", "allowed_hosts", "allowed_origins", "strict", "held", "trusted_proxies")}
-    return Endpoint(_connect_nobody, path=path, sessions="none", limits=limits, ways=ways,
-                    order={method: _ORDER for method in (*ways, "OPTIONS")}, **options)
+    return Endpoint(_connect_nobody, path=path, sessions="none", limits=limits, methods=methods,
+                    order={method: _ORDER for method in (*methods, "OPTIONS")}, **options)
 
 
 def _connect_nobody(session: Any) -> None:

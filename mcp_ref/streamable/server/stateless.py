@@ -41,7 +41,7 @@ from ...protocol.streamable_http.refusals import mismatch
 from ...threads import Tally
 from ...transports.base import ReplyTransport
 from .authenticate import Guard
-from .post import Case, Posted, RequestRefusal
+from .post import Posted, Refused, need_message
 from .reply_stream import ReplyStream
 
 if TYPE_CHECKING:
@@ -151,92 +151,76 @@ def _cut(reply: ReplyStream) -> None:
     reply.cut(503, encode(Error(reply.request_id, INTERNAL_ERROR, "The server is shutting down")))
 
 
-class Stateless(Posted):
-    """A POST of the stateless era; see the module. It has the connection of all these requests."""
+class Stateless:
+    """The POSTs of the stateless era; see the module. It has the connection of all these requests."""
 
     def __init__(self, endpoint: "Endpoint") -> None:
-        super().__init__(endpoint)
+        self.endpoint = endpoint
         self._transport: Optional[StatelessTransport] = None
         self._lock = threading.Lock()
 
-    # Step 1 [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST: the body is one request or one
-    # notification (`need_message`); a batch or a response was refused with the era. `be_open` comes next.
+    def post(self, post: Posted) -> None:
+        """Give the connection a message. The reply comes with the answer, or before it as a stream."""
+        endpoint, exchange = self.endpoint, post.exchange
+        # Step 1 [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST: the body is one request or one
+        # notification; a batch or a response was refused with the era.
+        request = need_message(post.frame)
+        if not isinstance(request, Request):
+            # This era defines no notifications of clients here; those of extensions go on, others are counted.
+            connection = self.transport().connection
+            jobs = connection.receive(request, exchange.request.body)
+            exchange.reply(202, post.verdict.cors)
+            connection.work(jobs)
+            return
+        if endpoint.closing:
+            raise Refused("closing", "", request.id)
+        self._compare_fields(request, post)
+        listens = request.method == LISTEN
+        if listens and not (endpoint.listens and post.verdict.sse):
+            why = "the client accepts no stream" if endpoint.listens else NO_STREAMS
+            raise Refused("no stream", "%s: %s" % (LISTEN, why), request.id)
+        reply = endpoint.reply_to(exchange, post.verdict, post.keys)
+        reply.request_id = request.id
+        if listens:
+            reply.listens = reply.sse = True
+        # A request that was counted goes to the transport that counted it, also if that is closed meanwhile.
+        transport = self.transport()
+        if post.principal is not None and not transport.expect(reply, post.principal):
+            raise Refused("busy", "Busy: max_inflight (%d) requests of this client are running"
+                          % endpoint.limits.max_inflight, request.id)
+        # The exchange is watched before the request is known: a client that goes away in between is found here, as
+        # `lost` had nothing to cancel.
+        exchange.on_close = functools.partial(transport.lost, reply, exchange)
+        exchange.watch()
+        jobs = transport.connection.receive(request, exchange.request.body, reply, post.principal)
+        if reply.gone:
+            transport.abandon(reply)
+        transport.connection.work(jobs)
 
-    def compare_fields(self, case: Case) -> Optional[RequestRefusal]:
+    def _compare_fields(self, request: Request, post: Posted) -> None:
         """Compare the header fields of a request with its body.
 
         What is wrong with the envelope is told first: its version decides what the fields have to be.
         """
-        request = case.frame
-        if not isinstance(request, Request):
-            return None
-        params, method = request.params, request.method
+        params, method, http = request.params, request.method, post.exchange.request
         asked: Sequence[mirrored.Mirrored] = ()
         # Step 2 [2026-07-28 basic/transports/streamable-http §Server Behavior for Custom Headers] MUST: the fields of
         # arguments that the schema of the tool annotates are compared; other Mcp-Param-* fields are not recognized.
         if method == CALL_TOOL and params and self.endpoint.mirrored is not None:
-            asked = self.endpoint.mirrored(params.get("name"), case.principal, case.exchange.request)
-        headers = case.exchange.request.headers
-        fault = mirrored.fault(method, params, asked, headers.get, self.endpoint.named)
-        if headers.several and fault is None:
-            name = headers.repeated([mirrored.METHOD, mirrored.NAME, *(mirrored.PARAM + one.name for one in asked)])
+            asked = self.endpoint.mirrored(params.get("name"), post.principal, http)
+        fault = mirrored.fault(method, params, asked, http.headers.get, self.endpoint.named)
+        if http.headers.several and fault is None:
+            single = [mirrored.METHOD, mirrored.NAME, *(mirrored.PARAM + one.name for one in asked)]
+            name = http.headers.repeated(single)
             fault = None if name is None else "more than one field %s, which has one value" % name
         if fault is None or not envelope.carries(params):
-            return None
+            return
         error = mismatch(fault)
         try:
             envelope.read(params, self.endpoint.eras.ours)
         except RpcError as wrong:
             error = wrong
-        return RequestRefusal("fields", error.message, request.id, error)
-
-    def offer_stream(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse to listen where the client or the endpoint has no streams; make the reply of any other request."""
-        request, verdict, endpoint = case.frame, case.verdict, self.endpoint
-        if not isinstance(request, Request):
-            return None
-        listens = request.method == LISTEN
-        if listens and not (endpoint.listens and verdict.sse):
-            why = "the client accepts no stream" if endpoint.listens else NO_STREAMS
-            return RequestRefusal("no stream", "%s: %s" % (LISTEN, why), request.id)
-        reply = case.reply = endpoint.reply_to(case)
-        reply.request_id = request.id
-        if listens:
-            reply.listens = reply.sse = True
-        return None
-
-    def acquire_slot(self, case: Case) -> Optional[RequestRefusal]:
-        """Count the request among those of its client, unless too many are running."""
-        reply, principal = case.reply, case.principal
-        if reply is None or principal is None:
-            return None
-        case.transport = self.transport()
-        if case.transport.expect(reply, principal):
-            return None
-        text = "Busy: max_inflight (%d) requests of this client are running" % self.endpoint.limits.max_inflight
-        return RequestRefusal("busy", text, case.id())
-
-    def answer(self, case: Case) -> Optional[RequestRefusal]:
-        """Give the connection the message. The reply comes with the answer, or before it as a stream."""
-        exchange, frame, reply = case.exchange, case.frame, case.reply
-        # A request that was counted goes to the transport that counted it, also if that was closed meanwhile.
-        transport = case.transport or self.transport()
-        connection = transport.connection
-        if reply is None:
-            # This era defines no notifications of clients here; those of extensions go on, others are counted.
-            jobs = connection.receive(frame, exchange.request.body)
-            exchange.reply(202, case.verdict.cors)
-            connection.work(jobs)
-            return None
-        # The exchange is watched before the request is known: a client that goes away in between is found here, as
-        # `lost` had nothing to cancel.
-        exchange.on_close = functools.partial(transport.lost, reply, exchange)
-        exchange.watch()
-        jobs = connection.receive(frame, exchange.request.body, reply, case.principal)
-        if reply.gone:
-            transport.abandon(reply)
-        connection.work(jobs)
-        return None
+        raise Refused("fields", error.message, request.id, error)
 
     def transport(self) -> StatelessTransport:
         """Return the transport of all requests; made with the first one, and anew if a handler has closed it."""
