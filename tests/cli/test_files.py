@@ -10,7 +10,7 @@ import pytest
 from mcp_ref.cli.copying.parts import MANIFEST, ORIGINALS
 from mcp_ref.cli.packing.archive import MANIFEST_NAME
 
-from .running import one_line_of, run
+from .running import here, one_line_of, run
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and devices of POSIX")
 SERVER = "from mcp_ref import Server\nServer('x').run()\n"
@@ -34,10 +34,10 @@ def device(path: pathlib.Path) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+def folder(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> pathlib.Path:
     (tmp_path / "server.py").write_text(SERVER)
-    done = run("vendor", str(tmp_path), "--as", "mine", "--only", "jsonrpc")
-    assert done.returncode == 0, done.err
+    code, _, err = here(capsys, "vendor", str(tmp_path), "--as", "mine", "--only", "jsonrpc")
+    assert code == 0, err
     return tmp_path
 
 
