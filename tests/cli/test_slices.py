@@ -1,8 +1,11 @@
 """Slices of the package by themselves: each public name is imported and used where nothing else of the package is."""
 
 import json
+import os
 import re
+import shutil
 import textwrap
+import zlib
 
 import pytest
 
@@ -381,16 +384,28 @@ PROGRAMS = {"stdio-server": SERVER, "client": CLIENT, "messages": MESSAGES}
 PROGRAMS.update({"stdio-server," + part: TALK + 'server = Server("x")\n' + uses for part, uses in PART_USES.items()})
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder for one slice after the other, and another one for the bytecode of what they have in common."""
+    return tmp_path_factory.mktemp("slices")
+
+
 @pytest.mark.time_limit(60)
 @pytest.mark.parametrize("only", sorted(PROGRAMS))
-def test_every_public_name_of_a_slice_works_without_the_rest(only, tmp_path, capsys):
+def test_every_public_name_of_a_slice_works_without_the_rest(only, place, capsys):
     """In an interpreter that finds nothing but the copy; each program says itself which names it has used."""
-    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", only)[0] == 0
+    folder = place / "copy"
+    shutil.rmtree(str(folder), ignore_errors=True)
+    folder.mkdir()
+    assert here(capsys, "vendor", str(folder), "--as", "my.mcp", "--only", only)[0] == 0
+    for path in folder.rglob("*.py"):  # a time that stands for the content: bytecode is of this text, or made anew
+        os.utime(str(path), (zlib.crc32(path.read_bytes()),) * 2)
     program = PROGRAMS[only]
     given = "SOURCE, ECHO = %r, %r\n" % (program, ECHO)
     if program.startswith(TALK):
         program += "print('all', *sorted(used))"
-    assert fresh(tmp_path, given + program).splitlines()[-1].startswith("all")
+    out = fresh(folder, given + program, "-X", "pycache_prefix=%s" % (place / "bytecode"), keep=True)
+    assert out.splitlines()[-1].startswith("all")
     names = {path.split("/")[0] for path in parts.subset(parts.files(), only.split(","))}
     assert "cli" not in names and "host" not in names and "auth" not in names
     assert ("server" in names) == ("server" in only) and ("client" in names) == (only == "client")

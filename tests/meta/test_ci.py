@@ -3,7 +3,7 @@ import os
 import pathlib
 import re
 import sys
-from typing import Tuple
+from typing import IO, Optional, Tuple
 
 import pytest
 
@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "tools"))  # they are programs, and import each other
 import ci  # noqa: E402
 import steady  # noqa: E402
+import suite  # noqa: E402
 
 sys.path.pop(0)
 
@@ -80,6 +81,22 @@ def test_chosen_steps_run_alone_and_an_unknown_one_is_an_error(
     assert "ran two\n==== two" in printed and "ran one\n" not in printed
     assert ci.main(["three"]) == 2
     assert "no step is called three; there are one, two" in capfd.readouterr().err
+
+
+def test_the_part_that_took_longest_the_last_time_starts_first(tmp_path: pathlib.Path) -> None:
+    started = []
+
+    class Part(steady.Run):
+        def go(self, output: Optional[IO[bytes]] = None) -> int:
+            started.append(self.where)
+            return int(self.where)
+
+    said = {"1": "= 5 passed in 12.50s =\n", "2": "", "3": "ended in 900s\n= 1 failed in 300.00s (0:05:00) =\n"}
+    runs = [Part("python", [], tmp_path, tmp_path / (where + ".jsonl"), where) for where in said]
+    for run, text in zip(runs, said.values()):
+        if text:
+            run.journal.with_suffix(".log").write_text(text, encoding="utf-8")
+    assert suite.run_all(runs, 1) == [1, 2, 3] and started == ["3", "1", "2"]
 
 
 def test_ci_runs_the_steps_and_keeps_a_list_of_what_is_unsteady() -> None:

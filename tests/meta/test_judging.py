@@ -76,7 +76,7 @@ SECRETS: Dict[str, object] = {
     "form": '--x\r\nContent-Disposition: form-data; name="state"\r\n\r\nabc\r\n--x--',
     "kelvin": {"to\u212aen": "x"},
 }
-HARMLESS = ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": {"progressToken": "t", "a/b": None}}},
+HARMLESS = ({"id": 1, "method": "tools/call", "params": {"_meta": {"progressToken": "t", "a/b": None}}},
             ["https://example.com/a?b=c", 1.5, True], "no JSON")
 
 
