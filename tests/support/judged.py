@@ -5,14 +5,11 @@ HTTP endpoints tell what passes. What our side does is judged, by the rules that
 does is not: it may lie. A finding that follows from a fault of the other side does not count. A child process is a
 server of ours, so both sides of its pipe are judged. Where a test gives a trace of its own, the judge reads that.
 """
-import json
 import threading
-from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from mcp_ref.devtools.checker import CheckedTrace, Finding
 from mcp_ref.devtools.checker.rules import load
-from mcp_ref.diagnostics import redaction
-from mcp_ref.diagnostics.masking import Masker
 from mcp_ref.http11.message import Exchange
 from mcp_ref.streamable.http_trace import HttpTrace, TracedExchange
 from mcp_ref.streamable.server.endpoint import Endpoint
@@ -49,50 +46,11 @@ COUNTS: Dict[str, List[int]] = {}
 _now = [0, 0]
 
 
-def _least(words: Iterable[str]) -> Tuple[str, ...]:
-    """The words in which none of the others is: one of these is wherever one of those is."""
-    found = sorted(set(words))
-    return tuple(word for word in found if not any(other in word for other in found if other != word))
-
-
-_SIGNS = _least(["id=", "form-data", *(word for rule in redaction.RULES if not rule.guess and not rule.near
-                                       for word in rule.words if word != "://")])
-"""What is in each text in which a mask may be needed, unless a name is: one of them, in lower case."""
-_NAMES = _least(redaction._SECRETS)
-_written = json.JSONEncoder(ensure_ascii=False).encode
-
-
-class QuickMasker(Masker):
-    """Masks what any `Masker` does, but does not take apart a text without a sign of a secret, as nearly all are."""
-
-    def json(self, value: Any, hide: Optional[redaction.Hide] = None) -> Any:
-        return super().json(value, hide) if self._suspects(_written(value)) else value
-
-    def raw(self, text: str) -> str:
-        return super().raw(text) if "\\" in text or self._suspects(text) else text
-
-    def _suspects(self, text: str) -> bool:
-        lowered = text.lower()
-        names = lowered.replace("_", "").replace("-", "")
-        for innocent in redaction._NOT_SECRET:
-            names = names.replace(innocent, " ")
-        return (_has(lowered, _SIGNS) or _has(names, _NAMES) or "://" in text and "@" in text
-                or any(known in text or "\\" in known or not known.isascii() for known, _ in self._known))
-
-
-def _has(text: str, words: Iterable[str]) -> bool:
-    for word in words:  # many times as fast as a regular expression of all of them
-        if word in text:
-            return True
-    return False
-
-
 class _Judge(CheckedTrace):
     """A judge that counts its messages."""
 
     def __init__(self, party: str) -> None:
         super().__init__(frozenset(), party, "violation")
-        self.masker = QuickMasker()
 
     def judge(self, event: Event) -> None:
         _now[1] += event.kind == MESSAGE
