@@ -36,6 +36,7 @@ def test_each_step_has_a_name_a_purpose_and_a_command_that_exists() -> None:
         assert set(re.findall(r"^make ([a-z-]+)", each.command)) <= targets, each.command
         scripts = re.findall(r"^python3 (tests/\S+)", each.command)
         assert all((ROOT / script).is_file() for script in scripts), each.command
+        assert all((ROOT / path).is_file() for path in re.findall(r"--ignore=([^ \"]+)", each.command)), each.command
         assert " " in each.command or each.command in ci.FUNCTIONS, each.command
 
 

@@ -1,7 +1,8 @@
 """Run the core of the suite against the package as one file: the bundle of `bundle --all` in the place of `mcp_ref`.
 
 A folder in `build/bundled` gets the tests, the examples, the bundle, and instead of the package a file `mcp_ref.py`
-that imports the bundle; so children that tests start find the same. Arguments go to pytest, in the place of CORE.
+that imports the bundle; so children that tests start find the same. `make test` judges what these tests send, by the
+checker's rules; that is not repeated here. Arguments go to pytest, in the place of CORE.
 """
 import os
 import shutil
@@ -55,7 +56,8 @@ def main(arguments: List[str]) -> int:
         python = environment(ROOT / ".venv", PYTEST)
         lay_out()
         say("the core of the suite against %s, about half a minute on an idle core" % shown(FOLDER / "one.py"))
-        return subprocess.call([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or CORE)],
+        return subprocess.call([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--judge=none",
+                                *(arguments or CORE)],
                                cwd=str(FOLDER), env=kept, timeout=SECONDS)
     except (SetupError, subprocess.SubprocessError) as error:
         print("make bundled: %s" % error, file=sys.stderr)

@@ -5,8 +5,8 @@ arguments the versions share the work:
 
 - the oldest runs all tests, and compares every frame with the official schema where MCP_REF_SPEC is set
 - the newest runs all but the tests of the sources (SOURCES), which say the same on each version
-- of those between, one that changes from commit to commit runs all tests, the others those that depend on the
-  interpreter (DEPENDENT). In CI the version on which `make test` has run is left out.
+- of those between, one that changes from commit to commit runs what the newest does, the others those that depend on
+  the interpreter (DEPENDENT). In CI the version on which `make test` has run is left out.
 
 `--only=3.8,between` runs the oldest and those between, `--only=3.13` the newest. Each version has its environment in
 `build/venvs/3.X` and its log in `build/matrix/3.X.log`. The log of a failed run is printed whole, and the table at the
@@ -31,8 +31,8 @@ from interpreters import SUPPORTED, Interpreter, find
 AT_ONCE = min(2, os.cpu_count() or 1)
 OLDEST, NEWEST = SUPPORTED[0], SUPPORTED[-1]
 SOURCES = tuple("tests/meta/test_%s.py" % name for name in (
-    "citations", "contributing", "features", "floor", "layers", "prose", "requirements", "requirements_table",
-    "secrets", "tree"))
+    "citations", "contributing", "features", "floor", "from_outside", "layers", "prose", "requirements",
+    "requirements_table", "secrets", "tree"))
 DEPENDENT = ("tests/client", "tests/host", "tests/peer", "tests/protocol", "tests/server", "tests/transports",
              "tests/test_codec.py", "tests/test_jsonrpc.py", "tests/test_jsontext.py", "tests/test_messages.py",
              "tests/test_usercode.py")
@@ -48,12 +48,11 @@ class Outcome(NamedTuple):
 
 
 def share(version: Tuple[int, ...], drawn: Optional[Tuple[int, int]]) -> List[str]:
-    """Return pytest's arguments for a version's share of the work; ``drawn`` is the one between that runs all tests."""
+    """Return pytest's arguments for a version's share of the work; ``drawn`` is the one between that does most."""
     if version == OLDEST:
         return ["--judge=schema"]
-    if version == NEWEST:
-        return ["--judge=none", *("--ignore=" + path for path in SOURCES)]
-    return ["--judge=none"] + ([] if version == drawn else list(DEPENDENT))
+    return ["--judge=none"] + (
+        ["--ignore=" + path for path in SOURCES] if version in (NEWEST, drawn) else list(DEPENDENT))
 
 
 def between() -> List[Tuple[int, int]]:
@@ -62,7 +61,7 @@ def between() -> List[Tuple[int, int]]:
 
 
 def draw() -> Tuple[int, int]:
-    """Return the version between that runs all tests of this commit; always the same one where git is missing."""
+    """Return the version between that does most for this commit; always the same one where git is missing."""
     commit = shutil.which("git") and subprocess.run(["git", "rev-parse", "HEAD"], cwd=str(ROOT), stdout=subprocess.PIPE,
                                                     stderr=subprocess.DEVNULL).stdout
     return between()[int(commit or b"0", 16) % len(between())]
