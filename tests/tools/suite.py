@@ -17,7 +17,7 @@ import steady
 from environments import BUILD, PYTEST, ROOT, SetupError, environment, say
 from fetch_suites import cached
 
-PARTS = 9  # so many that all cores have work to the end
+PARTS = 12  # so many that all cores have work to the end
 PROGRESS_SECONDS = 15.0
 PASSED = re.compile(r"^.* \[ *[0-9]+%\]\n", re.M)
 """The lines in which pytest shows its progress."""
