@@ -9,15 +9,15 @@ A reading order. First the client and its calls:
 - `connecting`: from a command, an address or a server of this process to a connected client
 - `client`: its life from `Client.open` to `Client.close`, and what happens with the messages of the server
 - `calls`: the typed calls, page by page
-- `requests`: how a call becomes a request, and its result a message; `options`: what each call accepts
+- `request_flow`: the way of a request from its params to its result, with all that the first answer does not settle:
+  rounds, retries, extensions; `futures`: the same for callers who do not wait; `mrtr`: what the server asks first
+- `options`: what each call accepts
 - `cached_calls` and `cache`: answers that need not be asked for
 - `structured`: the check of tool results; `completion`: suggestions while a user types; `icons`: which may be shown
 
-Then how a connection begins, and what follows when the first answer does not settle a call:
+Then how a connection begins, and what else it carries:
 
 - `opening`: finding out what the server speaks, and what both sides say of themselves
-- `request_flow`: the states of a call that takes several requests, and what is sent again; `mrtr`: what the server asks
-  first; `futures`: the same for callers who do not wait
 - `subscriptions`: hearing of changes
 - `task_calls`: the calls about tasks, whose answers are fetched later; the rest of tasks is `mcp_ref.ext.tasks.client`
 

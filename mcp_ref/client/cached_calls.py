@@ -14,7 +14,7 @@ from ..peer.dispatcher import Connection
 from ..protocol.results import TTL_MS, hints, key
 from .cache import LISTS, MethodCache, ServerCache
 from .options import REQUEST_DEFAULTS, Reader
-from .requests import Requests, known
+from .request_flow import Requests, known
 
 if TYPE_CHECKING:
     from ..protocol.results import Key

@@ -20,7 +20,7 @@ from .cache import by_name
 from .cached_calls import CachedCalls, bytes_of
 from .opening import Handshake
 from .options import CALL_DEFAULTS, REQUEST_DEFAULTS, UpdateCallback, takes_call_options, takes_request_options
-from .requests import Requests, known
+from .request_flow import Requests, known
 from .task_calls import TaskCalls
 
 if TYPE_CHECKING:

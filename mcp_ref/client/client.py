@@ -30,8 +30,7 @@ from .calls import Calls
 from .client_capabilities import REQUESTS, Offers
 from .opening import DEFAULT_ERA, Handshake, Opening
 from .options import CLIENT_DEFAULTS, UpdateCallback, takes_client_options
-from .request_flow import RequestFlow, Restarts, connection_for_retry
-from .requests import Requests
+from .request_flow import RequestFlow, Requests, Restarts, connection_for_retry
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -302,7 +301,7 @@ class Client(Calls):
         self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]
     ) -> Connection:
         """Return the connection on which a request that failed is sent again. Raises if it is not; for subclasses."""
-        return connection_for_retry(self, connection, error, method, params)
+        return connection_for_retry(self, connection, error)
 
     def close(self) -> None:
         """End the connection and, if there is one, the child process. From any thread, any number of times."""
@@ -354,9 +353,8 @@ class Client(Calls):
         if unknown:
             refuse(Client.request, unknown)
         flow = RequestFlow(self, self.connection, method, params, {
-            "timeout": timeout, "progress": on_progress, "extend_on_progress": extend_on_progress}, raw=True)
-        self._requests.run(flow, within)
-        return flow.result  # type: ignore[no-any-return]
+            "timeout": timeout, "progress": on_progress, "extend_on_progress": extend_on_progress}, read=None)
+        return self._requests.run(flow, within)  # type: ignore[no-any-return]
 
     @spelt
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:

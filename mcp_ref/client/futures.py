@@ -1,12 +1,12 @@
-"""The futures of a client: one class, for both eras.
+"""The futures of a client: calls that no thread waits for.
 
 **The check.** A tool's result is checked by the thread that takes it. The check may ask the server for its tools and
 may run a schema of the server's: neither is for the reader, which settles futures. So it happens in `result`, once, in
 the thread that wants to know.
 
-**The flow.** In the stateless era a request may take several on the wire, see `mcp_ref.client.request_flow`; the
-future drives that flow. The reader only finds out what comes next. Questions are put on the executor, as progress is;
-what waits for the server or for a process gets a thread of its own.
+**The steps.** `mcp_ref.client.request_flow` has what a call does, step by step. The reader only goes on to the next
+step. Questions are put on the executor, as progress is; what waits for the server or for a process gets a thread of its
+own.
 """
 
 import threading
@@ -14,12 +14,10 @@ from concurrent.futures import Future, InvalidStateError
 from typing import Any, Callable, Optional
 
 from ..errors import McpError, RequestCancelled, TransportError
-from ..jsonrpc import Result
 from ..peer.future import Answer, RequestFuture
 from ..peer.request_table import Pending, Progress
 from ..threads import start_or_call
-from .options import Reader
-from .request_flow import ANSWER, DONE, RETRY, SEND, RequestFlow
+from .request_flow import ANSWER, RETRY, SEND, RequestFlow
 
 CANCELLED = "cancelled by the caller"
 
@@ -28,27 +26,29 @@ class CallFuture(RequestFuture[Answer]):
     """The answer to one request of a client, in as many requests on the wire as it takes.
 
     ``check`` gets the answer and may raise an `McpError`; `result` may take longer than its timeout by what the check
-    takes. In the handshake era only sending is tried again: what fails later is the outcome.
+    takes.
     """
 
-    def __init__(self, flow: RequestFlow, read: Reader, check: Optional[Callable[[Any], Any]]) -> None:
-        super().__init__(flow.connection, read)
+    def __init__(self, flow: RequestFlow, check: Optional[Callable[[Any], Any]]) -> None:
+        super().__init__(flow.connection, lambda result: result)
         self._check = check
         self._check_error: Optional[McpError] = None
         self._flow = flow
-        self._has_rounds = flow.connection.session.rules.stateless or "task" in (flow.params or {})
+        self._steps = flow.steps()
         self._is_withdrawn = False
         self._settling = threading.Lock()  # of two threads that cancel, one tells the callbacks
 
     def start(self) -> "CallFuture[Answer]":
-        """Send the first round. Raises what sending it raises."""
-        try:
-            self._send()
-        except TransportError as error:
-            self._flow.failed(error)
-            self._flow.proceed()
-            self._send()
-        return self
+        """Send the first round, in the thread of the caller, which may wait. Raises what sending it raises."""
+        error: Optional[McpError] = None
+        while True:
+            step, error = self._steps.send(error), None
+            if step is SEND:
+                try:
+                    self._send()
+                    return self
+                except TransportError as failed:
+                    error = failed
 
     # What the caller may do
 
@@ -57,10 +57,9 @@ class CallFuture(RequestFuture[Answer]):
         self._is_withdrawn = True
         if super().cancel():
             return True
-        if not self._has_rounds or self.done():
-            return self.cancelled()
-        self._flow.cancel(CANCELLED)
-        self._settle_cancelled()
+        if not self.done():
+            self._flow.cancel(CANCELLED)
+            self._settle_cancelled()
         return self.cancelled()
 
     def result(self, timeout: Optional[float] = None) -> Answer:
@@ -91,9 +90,7 @@ class CallFuture(RequestFuture[Answer]):
 
     def _send(self) -> None:
         """Send the round. Raises what sending it raises."""
-        flow = self._flow
-        options = flow.options
-        flow.sent()
+        flow, options = self._flow, self._flow.options
         self._connection = flow.connection
         self.send(
             flow.method, flow.params, options["timeout"], options["progress"], options["extend_on_progress"])
@@ -103,56 +100,41 @@ class CallFuture(RequestFuture[Answer]):
 
     def _settle(self, pending: Pending, item: Any) -> None:
         """Take what arrives for the round; runs on the reader, so nothing here waits."""
-        flow = self._flow
-        if not self._has_rounds or isinstance(item, Progress):
+        if isinstance(item, Progress):
             super()._settle(pending, item)
             return
         if isinstance(item, RequestCancelled):
             self._settle_cancelled()
             return
         try:
-            if isinstance(item, Result):
-                flow.received(item.result)  # type: ignore[arg-type]  # what arrives is never `Encoded`
-            else:
-                try:
-                    pending.answer(item)
-                except McpError as error:
-                    flow.failed(error)
-            self._advance()
-        except Exception as error:
-            self.set_exception(error)
+            outcome: Any = pending.answer(item)
+        except McpError as error:
+            outcome = error
+        self._resume(outcome)
 
-    def _advance(self) -> None:
-        """Have done what the state of the flow calls for, each on the thread that is for it."""
-        flow = self._flow
-        if flow.state is DONE:
-            if flow.is_input_required:
-                self.set_result(flow.result)
-            else:
-                self._convert_result(flow.result)
-        elif flow.state is ANSWER:
-            self._later("answering what the server asks", self._proceed, True)
-        elif flow.state is RETRY:
-            start_or_call("mcp-ref:again:%s" % self._connection.transport.name, self._proceed)
-        else:
-            start_or_call("mcp-ref:extension:%s" % self._connection.transport.name, self._proceed)
-
-    def _proceed(self) -> None:
-        """Do the next step of the flow; on the executor, or on a thread of its own."""
-        flow = self._flow
+    def _resume(self, outcome: Any = None) -> None:
+        """Go on to the next step, and have it done by the thread that is for it. ``outcome``: what SEND has brought."""
         try:
-            flow.proceed()
-            if flow.state is SEND:
+            step = self._steps.send(outcome)
+            while step is SEND:
                 try:
                     self._send()
                     return
                 except TransportError as error:
-                    flow.failed(error)
-            self._advance()
+                    outcome = error
+                step = self._steps.send(outcome)
+        except StopIteration as done:
+            self.set_result(done.value)
         except RequestCancelled:
             self._settle_cancelled()
         except Exception as error:
             self.set_exception(error)
+        else:
+            if step is ANSWER:
+                self._later("answering what the server asks", self._resume, True)
+            else:
+                name = "again" if step is RETRY else "extension"
+                start_or_call("mcp-ref:%s:%s" % (name, self._connection.transport.name), self._resume)
 
     def _settle_cancelled(self) -> None:
         with self._settling:
@@ -168,7 +150,6 @@ class CallFuture(RequestFuture[Answer]):
 
     def set_result(self, result: Any) -> None:
         """Set the answer, as `Future.set_result`; of no effect after a cancellation, which may come between rounds."""
-        self._flow.release()
         self._let_go()
         try:
             super().set_result(result)
@@ -178,7 +159,6 @@ class CallFuture(RequestFuture[Answer]):
     def set_exception(self, exception: Optional[BaseException]) -> None:
         """Set the error, as `Future.set_exception`; of no effect after a cancellation, which may come between rounds.
         """
-        self._flow.release()
         self._let_go()
         try:
             super().set_exception(exception)

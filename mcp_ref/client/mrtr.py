@@ -23,7 +23,7 @@ A program that goes on in another process answers by itself::
                      input_responses={"region": {"action": "accept", "content": {"region": "eu"}}},
                      request_state=first.request_state)
 
-`mcp_ref.client.request_flow` has the order of rounds and retries; here is what one round consists of.
+`mcp_ref.client.request_flow` has the order of rounds and retries. This module has what one round consists of.
 """
 
 import itertools
@@ -47,7 +47,6 @@ from ..revisions import Revision
 
 if TYPE_CHECKING:
     from ..model import Forgive
-    from ..peer.extension import Extension, Waiting
     from .client import Client
 
 REQUIRED = "input_required"
@@ -110,31 +109,6 @@ def resumed(
 def on_wire(responses: Mapping[str, Any], revision: Revision) -> Dict[str, Any]:
     """Return answers of a caller, messages or JSON objects, as JSON objects."""
     return {key: encode(item, revision) if isinstance(item, Model) else item for key, item in responses.items()}
-
-
-def extension_of(owner: "Client", connection: Connection, result: Dict[str, Any]) -> "Optional[Extension]":
-    """Return the extension, declared by both sides, that adds the type of this result; None if there is none.
-
-    [2026-07-28 basic/index §ResultType] MUST
-    """
-    kind = result.get("resultType", COMPLETE)
-    if kind in (COMPLETE, REQUIRED) or owner.extensions is None or not isinstance(kind, str):
-        return None
-    session = connection.session
-    return owner.extensions.of_result(kind, session.peer_capabilities, session.rules)
-
-
-def extended(
-    owner: "Client", connection: Connection, method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any],
-    waiting: "Waiting",
-) -> Dict[str, Any]:
-    """Return what extensions make of a result of a type that they add. It may take long: they may ask the server."""
-    for _ in range(owner.limits.max_input_rounds):
-        extension = extension_of(owner, connection, result)
-        if extension is None:
-            break
-        result = extension.finish(owner, method, params, result, waiting)
-    return result
 
 
 class InputRounds:

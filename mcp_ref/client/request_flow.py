@@ -1,25 +1,24 @@
-"""The flow of one request of a caller: rounds of input, retries, extensions.
+"""The way of one request of a client, from its params to its result: `RequestFlow.steps` has it from top to bottom.
 
 In the stateless era one call may be several requests on the wire. The server may ask something first
-(`mcp_ref.client.mrtr`), its process may end, or it may answer with an error that says what to do. `RequestFlow` is the
-state machine of all that. It sends nothing and starts no thread; a driver does, by its state:
+(`mcp_ref.client.mrtr`), its process may end, or it may answer with an error that says what to do. `RequestFlow.steps`
+is a generator. It stops where a thread has to wait, says for what, and goes on in whichever thread resumes it:
 
-==========  ====================================================  =================================================
-state       what the driver does                                  what follows
-==========  ====================================================  =================================================
-SEND        calls `sent`, and sends ``params`` on ``connection``  `received` with the result, or `failed`
-RETRY       calls `proceed` where a thread may wait: it may       SEND, perhaps on another connection
-            start a process, or list the tools again
-EXTEND      calls `proceed` where a thread may wait: an           DONE, or ANSWER
-            extension may ask the server for more
-ANSWER      calls `proceed` where callbacks of users run          SEND with the answers: a new round
-DONE        hands over ``result``
-==========  ====================================================  =================================================
+==========  ==================================================  ===================================================
+step        the driver                                          where it goes on
+==========  ==================================================  ===================================================
+SEND        sends ``params`` on ``connection``, and hands in    a call: in the thread that called; a future: on the
+            the result, or the error that came instead          reader, so nothing waits before the next step
+RETRY       resumes it: it may start a process, or list the     a future: on a thread of its own
+            tools again
+EXTEND      resumes it: an extension may ask the server         the same
+ANSWER      resumes it: callbacks of users run                  a future: on the executor, as progress callbacks do
+==========  ==================================================  ===================================================
 
-There are two drivers: `Requests` in the thread that called, and `mcp_ref.client.futures.CallFuture` on the threads of
-the connection. What a method raises is the outcome of the call.
+There are two drivers. `Requests.run` does it all in the thread that called; `mcp_ref.client.futures.CallFuture` has no
+thread that waits, and hands over at each step.
 
-Retries, in the stateless era: when a request fails, it is sent again, once, where that is safe.
+Retries: when a request fails, it is sent again, once, where that is safe. In the stateless era:
 
 =====================================================  ============================================================
 what came instead of the answer                        what is done
@@ -42,33 +41,312 @@ another one, and with ``restart=True`` the next request does, see `Client.renewe
 server has forgotten the HTTP session.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Optional
 
 from .. import deadline
+from ..codec import DecodeError, decoder
 from ..errors import (
     HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION, AnswerLost, ConnectFailed, ConnectionLost,
-    McpError, PeerError, RequestTimeout, TransportError,
+    LocalProtocolError, McpError, PeerError, PeerProtocolError, RequestTimeout, TransportError,
 )
 from ..jsonrpc import shown
 from ..limits import Limits
 from ..messages.base import COMPLETE
-from ..methods import CALL_TOOL
+from ..methods import CALL_TOOL, GET_PROMPT, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, PING, result_class
 from ..peer.dispatcher import Connection
 from ..protocol import lifecycle
+from ..protocol.results import odd_priorities
 from ..transports.base import Transport, successor
-from .options import REQUEST_DEFAULTS
+from .options import REQUEST_DEFAULTS, Keep, Reader
 
 if TYPE_CHECKING:
     import threading
 
-    from ..peer.extension import Waiting
+    from ..peer.extension import Extension, Waiting
+    from ..peer.future import RequestFuture
+    from ..peer.inflight import Incoming
     from .client import Client
     from .mrtr import InputRounds
     from .options import Options
 
 Params = Optional[Dict[str, Any]]
 
-# Retries
+SEND, RETRY, EXTEND, ANSWER = "send", "retry", "extend", "answer"
+"""The steps of `RequestFlow.steps`."""
+MANUAL = "manual"
+"""The value of ``rounds`` of a caller who answers what the server asks by himself."""
+ANNOTATED: Dict[str, str] = {
+    CALL_TOOL: "content", GET_PROMPT: "messages", LIST_RESOURCES: "resources",
+    LIST_RESOURCE_TEMPLATES: "resource_templates",
+}
+"""The results with annotations in them -> the attribute they are in; [2025-06-18.. server/resources §Annotations]."""
+
+
+class Requests:
+    """Sends the requests of one client. Thread-safe: it keeps nothing but what is known of connections."""
+
+    def __init__(self, owner: "Client") -> None:
+        self._owner = owner
+
+    def call(
+        self, method: str, params: Params, options: "Options" = REQUEST_DEFAULTS, read: Optional[Reader] = None,
+        keep: Optional[Keep] = None, until: Optional[str] = None, within: "Optional[Incoming]" = None,
+    ) -> Any:
+        """Send a request, wait, and return what ``read`` makes of its result (default: the reader of the method).
+
+        ``keep``, ``until``: see `RequestFlow`. ``within``: see `run`. Returns an `InputRequiredResult` only to callers
+        with ``rounds="manual"``.
+        """
+        connection = self._owner.connection
+        params = _with_options(connection, method, params, options)
+        if read is None:
+            read = self.reader(method, connection)
+        return self.run(RequestFlow(self._owner, connection, method, params, options, read, keep, until), within)
+
+    def run(self, flow: "RequestFlow", within: "Optional[Incoming]" = None) -> Any:
+        """Do all steps of a flow in the calling thread, and return its outcome. Each round has the whole ``timeout``.
+
+        ``within``: the request of another peer that this one belongs to; its cancellation ends the wait. The traceback
+        of an error starts here, so that a program's own call is not far above it.
+        """
+        steps, options = flow.steps(), flow.options
+        outcome: Any = None
+        try:
+            while True:
+                if steps.send(outcome) is not SEND:
+                    outcome = None
+                    continue
+                try:
+                    outcome = flow.connection.request(
+                        flow.method, flow.params, options["timeout"], options["progress"],
+                        options["extend_on_progress"], within)
+                except (TransportError, PeerError) as error:
+                    outcome = error
+        except StopIteration as done:
+            return done.value
+        except McpError as error:
+            raise error.with_traceback(None)
+
+    def submit(
+        self, method: str, params: Dict[str, Any], options: "Options" = REQUEST_DEFAULTS, read: Optional[Reader] = None,
+        check: Optional[Callable[[Any], Any]] = None,
+    ) -> "RequestFuture[Any]":
+        """Send a request and return its future; ``check`` is called with the message by the thread that takes it."""
+        from .futures import CallFuture  # late: most programs never use futures, and their import takes time
+
+        connection = self._owner.connection
+        read = read or self.reader(method, connection)
+        return CallFuture(RequestFlow(
+            self._owner, connection, method, _with_options(connection, method, params, options), options, read),
+            check).start()
+
+    def reader(self, method: str, connection: Connection) -> Reader:
+        """Return the function that makes the message of a result of this method.
+
+        Raises `LocalProtocolError` for a method that the revision does not have, and while the client is being opened:
+        then only `ping` may be sent [..2025-11-25 basic/lifecycle §Initialization].
+        """
+        found: Optional[Reader] = connection.state.get(method)
+        if found is None:
+            if method != PING:
+                known(connection, "lists")
+            found = connection.state[method] = _result_reader(method, connection)
+        if self._owner.server_info is not None or not connection.session.rules.stateless:
+            return found
+        read, meet = found, self._owner._handshake.meet
+
+        def meet_and_read(result: Dict[str, Any]) -> Any:
+            """Read a result; until the server's name is known, each may tell it."""
+            meet(connection, result)
+            return read(result)
+
+        return meet_and_read
+
+
+def known(connection: Connection, name: str) -> Any:
+    """Return what the opening has put into the state of a connection under this name.
+
+    Raises `LocalProtocolError` while the client is being opened.
+    """
+    found = connection.state.get(name)
+    if found is None:
+        raise LocalProtocolError("the client is not connected yet: open() still finds out what the server speaks")
+    return found
+
+
+def _with_options(
+    connection: Connection, method: str, params: Optional[Dict[str, Any]], options: "Options"
+) -> Optional[Dict[str, Any]]:
+    """Return the params of a call with what its options add to them. Raises `LocalProtocolError` for wrong options."""
+    meta, rounds = options["meta"], options.get("rounds")
+    if meta is not None:
+        params = dict(params or {}, _meta=meta)
+    responses, state = options.get("input_responses"), options.get("request_state")
+    if responses is None and state is None and rounds is None:
+        return params
+    from .mrtr import resumed  # late: most servers never ask
+
+    is_manual(rounds)
+    return resumed(connection.session.rules, method, params, responses, state)
+
+
+def is_manual(rounds: Optional[str]) -> bool:
+    """True if the caller answers what the server asks. Raises `LocalProtocolError` for another word than ``manual``."""
+    if rounds not in (None, MANUAL):
+        raise LocalProtocolError("rounds is %r, or is left out, not %.80r" % (MANUAL, rounds))
+    return rounds is not None
+
+
+def _result_reader(method: str, connection: Connection) -> Reader:
+    session, annotated = connection.session, ANNOTATED.get(method)
+    row, revision = session.lookup(method), session.rules
+    if row is None:
+        raise LocalProtocolError("revision %s has no request %s" % (revision, method))
+    decode_result = decoder(result_class(row), revision)
+
+    def read(result: Dict[str, Any]) -> Any:
+        try:
+            message = decode_result(result, "result", connection.forgive)
+        except DecodeError as error:
+            raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
+        if annotated is not None:
+            for odd in odd_priorities(annotated, getattr(message, annotated, [])):
+                connection.counters.note("number out of range", "%s: %s" % (method, odd))
+        return message
+
+    return read
+
+
+# -- The flow ----------------------------------------------------------------------------------
+
+
+class RequestFlow:
+    """One call of a client. Used by one thread at a time; `cancel` by any.
+
+    ``options``: those of the caller; with ``rounds="manual"`` what the server asks is given to the caller, who answers
+    it later by another call. ``read`` makes the message of the last result; None: the first result object is the
+    outcome, whatever its type is. ``keep`` gets result and message, if they may be cached: not where the server has
+    asked something first [2026-07-28 server/utilities/caching §Cache Key] MUST NOT. ``until``: a type of results at
+    which the flow ends, too.
+    """
+
+    _rounds: "Optional[InputRounds]" = None
+    _waiting: "Optional[Waiting]" = None
+    _cancelled: Optional[str] = None
+
+    def __init__(
+        self, owner: "Client", connection: Connection, method: str, params: Params, options: "Options",
+        read: Optional[Reader], keep: Optional[Keep] = None, until: Optional[str] = None,
+    ) -> None:
+        self.connection = connection
+        self.options = options
+        self.method = method
+        self.params = params
+        """The params of the round that is to be sent, or was sent last; None after the end."""
+        self._owner = owner
+        self._read = read
+        self._keep = keep
+        self._until = until
+
+    def steps(self) -> Generator[str, Any, Any]:
+        """Yield each step, see above; SEND takes the result object, or the error that came instead of it.
+
+        Returns the outcome of the call, or raises it.
+        """
+        owner, method, first_params = self._owner, self.method, self.params
+        seconds, is_again, is_plain = 0.0, False, True
+        try:
+            while True:
+                began = deadline.clock()
+                result = yield SEND
+                seconds += deadline.clock() - began  # without the time that users take to answer
+                # A request without rounds is bounded by the deadline of its connection, which pauses for a person, too.
+                if self._rounds is not None and seconds > owner.limits.request_ceiling:
+                    raise RequestTimeout("%s: its rounds took longer than request_ceiling (%g s)" % (
+                        method, owner.limits.request_ceiling))
+                connection = self.connection
+                if isinstance(result, McpError):
+                    if is_again or not _may_be_sent_again(owner, connection, result, method, self.params):
+                        raise _final_error(owner, connection, result, method, self.params)
+                    yield RETRY
+                    self.connection = owner._retry_connection(connection, result, method, self.params)
+                    is_again = True
+                    continue
+                if self._read is None:
+                    return result
+                rules = connection.session.rules
+                if rules.tasks and "task" in (self.params or {}):
+                    yield EXTEND
+                    from ..ext.tasks.client.generations import finish
+
+                    result = finish(owner, self.params or {}, result, self._patience())
+                elif rules.result_type and result.get("resultType", COMPLETE) != COMPLETE:
+                    is_plain = False
+                    if self._extension_of(result) is not None:
+                        if result["resultType"] == self._until:
+                            return result
+                        yield EXTEND
+                        result = self._extended(result)
+                    from .mrtr import InputRounds, required_input  # late: most servers never ask
+
+                    required = required_input(method, result, rules, connection.forgive)
+                    if required is not None and self.options.get("rounds") is not None:
+                        return required
+                    if required is not None:
+                        rounds = self._rounds = self._rounds or InputRounds(owner, method, first_params)
+                        if self._cancelled is not None:  # read after `_rounds` is set, see `cancel`
+                            rounds.cancel(self._cancelled)
+                        yield ANSWER
+                        self.params = rounds.answer(connection, result)
+                        self.connection = owner.connection  # another one, if it was renewed while the user was asked
+                        is_again = False
+                        continue
+                message = self._read(result)
+                if self._keep is not None and is_plain:
+                    self._keep(result, message)
+                return message
+        finally:
+            self.params = None  # a future may be kept for long
+
+    def _extension_of(self, result: Dict[str, Any]) -> "Optional[Extension]":
+        """Return the extension, declared by both sides, that adds the type of this result; None if there is none
+        [2026-07-28 basic/index §ResultType] MUST."""
+        kind, extensions, session = result.get("resultType", COMPLETE), self._owner.extensions, self.connection.session
+        if kind in (COMPLETE, "input_required") or extensions is None or not isinstance(kind, str):
+            return None
+        return extensions.of_result(kind, session.peer_capabilities, session.rules)
+
+    def _extended(self, result: Dict[str, Any]) -> Dict[str, Any]:
+        """Return what extensions make of a result of a type that they add. It may take long: they may ask the server.
+        """
+        waiting = self._patience()
+        for _ in range(self._owner.limits.max_input_rounds):
+            extension = self._extension_of(result)
+            if extension is None:
+                break
+            result = extension.finish(self._owner, self.method, self.params, result, waiting)
+        return result
+
+    def _patience(self) -> "Waiting":
+        """Return how long the caller waits for an extension; `cancel` may end that."""
+        from ..peer.extension import Waiting
+
+        options = self.options
+        waiting = self._waiting = Waiting(options["timeout"], options["progress"], options["extend_on_progress"])
+        if self._cancelled is not None:
+            waiting.cancel(self._cancelled)
+        return waiting
+
+    def cancel(self, reason: str) -> None:
+        """Ask the user nothing more; a question that is open now is withdrawn, and an extension is told."""
+        self._cancelled = reason  # set before the next two are read; who sets these reads this after that
+        if self._rounds is not None:
+            self._rounds.cancel(reason)
+        if self._waiting is not None:
+            self._waiting.cancel(reason)
+
+
+# -- Retries -----------------------------------------------------------------------------------
 
 REPEATABLE = frozenset((
     "server/discover", "tools/list", "resources/list", "resources/templates/list", "resources/read", "prompts/list",
@@ -116,44 +394,36 @@ class Restarts:
         return transport
 
 
-def connection_for_retry(
+def _may_be_sent_again(
     owner: "Client", connection: Connection, error: McpError, method: str, params: Params
-) -> Connection:
-    """Return the connection on which a request that failed is to be sent again.
+) -> bool:
+    """True if a request that failed is sent again, as far as that is known without waiting; see the table above."""
+    if isinstance(error, PeerError):
+        return connection.session.rules.stateless and error.code in _BY_CODE
+    if not connection.session.rules.stateless:
+        return isinstance(error, ConnectionLost)
+    return isinstance(error, _LOST) and owner.wanted and not _may_have_run(owner, connection, error, method, params)
+
+
+def connection_for_retry(owner: "Client", connection: Connection, error: McpError) -> Connection:
+    """Return the connection on which a request that failed, and may be sent again, is to be sent.
 
     It may start a process, or ask the server. Raises what the caller gets, if the request is not sent again.
     """
-    if not connection.session.rules.stateless:
-        if isinstance(error, ConnectionLost):
-            return owner.renewed(connection, error)
-        raise error
     if isinstance(error, PeerError):
-        prepare = _BY_CODE.get(error.code)
-        if prepare is None:
-            raise error
-        prepare(owner, connection, error)
-        return connection
-    if not owner.wanted or not isinstance(error, _LOST):
-        raise error
-    # It may have run: then it is sent again only if a second time does no harm.
-    if not error.unsent and not _repeatable(connection, method, params):
-        raise final_error(owner, connection, error, method, params)
-    if isinstance(error, ConnectionLost) and connection.table.ended:
+        _BY_CODE[error.code](owner, connection, error)
+    elif isinstance(error, ConnectionLost) and (connection.table.ended or not connection.session.rules.stateless):
         return owner.renewed(connection, error)
     return connection
 
 
-def final_error(owner: "Client", connection: Connection, error: McpError, method: str, params: Params) -> McpError:
+def _final_error(owner: "Client", connection: Connection, error: McpError, method: str, params: Params) -> McpError:
     """Return what the caller gets for an error of a request that is not sent again (any more).
 
     Where the request may have had an effect that a second one would repeat, that is a `ConnectionLost` with
     ``may_have_run``.
     """
-    if not connection.session.rules.stateless:
-        return error
-    if not isinstance(error, _LOST) or not owner.wanted or error.unsent:
-        return error
-    if _repeatable(connection, method, params):
+    if not _may_have_run(owner, connection, error, method, params):
         return error
     lost = error if isinstance(error, ConnectionLost) else ConnectionLost(str(error))
     lost.may_have_run = True
@@ -161,16 +431,17 @@ def final_error(owner: "Client", connection: Connection, error: McpError, method
     return lost
 
 
-def _repeatable(connection: Connection, method: str, params: Params) -> bool:
+def _may_have_run(owner: "Client", connection: Connection, error: McpError, method: str, params: Params) -> bool:
+    """True if a request that got no answer may have had an effect that a second one would repeat. In the handshake era
+    callers are not told: there a request is sent again only if it was certainly not sent."""
+    if not connection.session.rules.stateless or not isinstance(error, _LOST) or error.unsent or not owner.wanted:
+        return False
     if method != CALL_TOOL:
-        return method in REPEATABLE
+        return method not in REPEATABLE
     tools = connection.state["lists"]["tools"].named() or {}
     tool = tools.get((params or {}).get("name"))
     hints = None if tool is None else tool.annotations
-    return hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
-
-
-# -- Errors that say what to do ----------------------------------------------------------------
+    return hints is None or not (hints.read_only_hint or hints.idempotent_hint)
 
 
 def _list_tools(owner: "Client", connection: Connection, error: PeerError) -> None:
@@ -217,158 +488,3 @@ _BY_CODE: Dict[int, Callable[["Client", Connection, PeerError], None]] = {
     MISSING_CLIENT_CAPABILITY: _explain_missing,
 }
 """Error code -> the function that prepares for sending the request again; it raises where that would be in vain."""
-
-
-SEND, RETRY, EXTEND, ANSWER, DONE = "send", "retry", "extend", "answer", "done"
-"""The states of a `RequestFlow`."""
-
-
-# The flow
-
-
-class RequestFlow:
-    """The state of one call. Used by one thread at a time; `cancel` by any.
-
-    ``options``: those of the caller; with ``rounds="manual"`` what the server asks is given to the caller, who answers
-    it later by another call. ``raw``: the first result is the outcome, whatever its type is. ``until``: a type of
-    results at which the flow ends, too.
-    """
-
-    def __init__(
-        self, owner: "Client", connection: Connection, method: str, params: Optional[Dict[str, Any]],
-        options: "Options" = REQUEST_DEFAULTS, *, raw: bool = False, until: Optional[str] = None,
-    ) -> None:
-        self.state = SEND
-        self.connection = connection
-        self.options = options
-        self.method = method
-        self.params = params
-        """The params of the round that is to be sent, or was sent last."""
-        self.result: Any = None
-        """The result object, as it came. In state DONE it may be an `InputRequiredResult` instead."""
-        self.is_input_required = False
-        """True if ``result`` is an `InputRequiredResult` for the caller."""
-        self.is_plain = True
-        """True while the answer depends on the first params only: it may be cached."""
-        self._owner = owner
-        self._raw = raw
-        self._until = until
-        self._first_params = params
-        self._rounds: "Optional[InputRounds]" = None
-        self._waiting: "Optional[Waiting]" = None
-        self._cancelled: Optional[str] = None
-        self._error: Optional[McpError] = None
-        self._retried = False
-        self._sent_at: Optional[float] = None
-        self._seconds = 0.0
-
-    def sent(self) -> None:
-        """Note that the round is about to be sent: the time until its result counts against ``request_ceiling``."""
-        if not self._raw:
-            self._sent_at = deadline.clock()
-
-    def received(self, result: Dict[str, Any]) -> None:
-        """Take the result of a round; quick, so the reader may call it.
-
-        Raises `RequestTimeout` if all rounds together took too long, and `PeerProtocolError` for a result that this
-        request cannot have.
-        """
-        self._count_time()
-        self.result = result
-        rules = self.connection.session.rules
-        if not self._raw and rules.tasks and "task" in (self.params or {}):
-            self.state = EXTEND
-            return
-        if self._raw or result.get("resultType", COMPLETE) == COMPLETE or not rules.result_type:
-            self.state = DONE
-            return
-        self.is_plain = False
-        from .mrtr import extension_of
-
-        if extension_of(self._owner, self.connection, result) is not None:
-            self.state = EXTEND if result["resultType"] != self._until else DONE
-        else:
-            self._judge(result)
-
-    def failed(self, error: McpError) -> None:
-        """Take the error of a round. Raises what the caller gets, if the request is not sent again."""
-        self._count_time()
-        if self._retried or not isinstance(error, (PeerError, TransportError)):
-            raise final_error(self._owner, self.connection, error, self.method, self.params)
-        self._error = error
-        self.state = RETRY
-
-    def _count_time(self) -> None:
-        """Add the time of an attempt. Raises `RequestTimeout` if all rounds together took too long.
-
-        A request without rounds is bounded by the deadline of its connection, which pauses while a person is asked.
-        """
-        if self._sent_at is None:
-            return
-        self._seconds += deadline.clock() - self._sent_at
-        self._sent_at = None
-        ceiling = self._owner.limits.request_ceiling
-        if self._rounds is not None and self._seconds > ceiling:
-            raise RequestTimeout("%s: its rounds took longer than request_ceiling (%g s)" % (self.method, ceiling))
-
-    def release(self) -> None:
-        """Drop the params: the call has its outcome, and its future may be kept for long."""
-        self.params = self._first_params = None
-
-    def proceed(self) -> None:
-        """Do what state RETRY, EXTEND or ANSWER calls for; takes as long as it takes.
-
-        Raises the outcome of the call where there is nothing more to be done; `RequestCancelled` after `cancel`.
-        """
-        if self.state is EXTEND:
-            self._judge(self._extended())
-            return
-        error = self._error
-        if error is not None:  # in state RETRY
-            self._error, self._retried = None, True
-            self.connection = self._owner._retry_connection(self.connection, error, self.method, self.params)
-        elif self._rounds is not None:
-            self.params = self._rounds.answer(self.connection, self.result)
-            self._retried = False
-            self.connection = self._owner.connection  # another one, if it was renewed while the user was asked
-        self.state = SEND
-
-    def _extended(self) -> Dict[str, Any]:
-        """Return what an extension makes of the result; `cancel` may come meanwhile."""
-        from ..peer.extension import Waiting
-        from .mrtr import extended
-
-        options = self.options
-        waiting = self._waiting = Waiting(options["timeout"], options["progress"], options["extend_on_progress"])
-        if self._cancelled is not None:
-            waiting.cancel(self._cancelled)
-        if self.connection.session.rules.tasks:
-            from ..ext.tasks.client.generations import finish
-
-            return finish(self._owner, self.params or {}, self.result, waiting)
-        return extended(self._owner, self.connection, self.method, self.params, self.result, waiting)
-
-    def cancel(self, reason: str) -> None:
-        """Ask the user nothing more; a question that is open now is withdrawn, and an extension is told."""
-        self._cancelled = reason  # set before the next two are read; who sets these reads this after that
-        if self._rounds is not None:
-            self._rounds.cancel(reason)
-        if self._waiting is not None:
-            self._waiting.cancel(reason)
-
-    def _judge(self, result: Dict[str, Any]) -> None:
-        """Find out whether a result is the last one, or asks for input."""
-        from .mrtr import InputRounds, required_input
-
-        self.result = result
-        required = required_input(self.method, result, self.connection.session.rules, self.connection.forgive)
-        if required is None:
-            self.state = DONE
-        elif self.options.get("rounds") is not None:
-            self.state, self.result, self.is_input_required = DONE, required, True
-        else:
-            self.state = ANSWER
-            if self._rounds is None:
-                self._rounds = InputRounds(self._owner, self.method, self._first_params)
-                if self._cancelled is not None:
-                    self._rounds.cancel(self._cancelled)

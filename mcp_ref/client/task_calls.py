@@ -7,7 +7,7 @@ from ..options import spelt, with_defaults
 from ..protocol.lifecycle import has
 from .cache import by_name
 from .options import REQUEST_DEFAULTS, takes_request_options
-from .requests import is_manual
+from .request_flow import is_manual, known
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..messages.tools import CallToolResult
     from ..peer.request_table import ProgressCallback
     from .options import Options, RequestOptions
-    from .requests import Requests
+    from .request_flow import Requests
 
 FORBIDDEN, REQUIRED = "forbidden", "required"
 """The words by which a tool speaks of tasks, in 2025-11-25, besides ``optional``."""
@@ -56,7 +56,8 @@ class TaskCalls:
             return start(self, params, ttl, options)
         from ..ext.tasks.client.generations import StatelessTask
 
-        result = self._requests.until("task", CALL_TOOL, params, options)
+        known(self.connection, "lists")
+        result = self._requests.call(CALL_TOOL, params, options, lambda result: result, until="task")
         if result.get("resultType") != "task" or not self.revision.stateless:
             return StatelessTask.finished(self, result, name)
         return StatelessTask.created(self, result, name, manual, options["progress"])

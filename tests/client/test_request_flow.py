@@ -9,7 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.client.request_flow import ANSWER, DONE, EXTEND, RETRY, SEND, RequestFlow
+from mcp_ref.client.mrtr import InputRounds
+from mcp_ref.client.options import REQUEST_DEFAULTS
+from mcp_ref.client.request_flow import ANSWER, EXTEND, RETRY, SEND, RequestFlow
 from mcp_ref.errors import AnswerLost, LocalProtocolError, PeerError, RequestCancelled, RequestTimeout
 from mcp_ref.limits import Limits
 from mcp_ref.messages.mrtr import InputRequiredResult
@@ -52,148 +54,155 @@ def now(monkeypatch):
     return seconds
 
 
-MANUAL = {"options": {"rounds": "manual"}}
+MANUAL = {**REQUEST_DEFAULTS, "rounds": "manual"}
+DONE = "done"
 
 
-def flow_of(owner, **options):
-    return RequestFlow(owner, owner.connection, "prompts/get", {"name": "p"}, **options)
+class Flow:
+    """A flow that is driven by hand; `step` is what it wants next, DONE at its end with `result`."""
+
+    def __init__(self, owner, options=REQUEST_DEFAULTS, read=lambda result: result):
+        self.kept = []
+        self.flow = RequestFlow(owner, owner.connection, "prompts/get", {"name": "p"}, options, read,
+                                lambda result, message: self.kept.append(message))
+        self._steps = self.flow.steps()
+        self.goes_on()
+
+    def goes_on(self, outcome=None):
+        try:
+            self.step, self.result = self._steps.send(outcome), None
+        except StopIteration as done:
+            self.step, self.result = DONE, done.value
+        return self.step
+
+    def takes(self, outcome):
+        """Return the step after this result, or after this error in place of one."""
+        assert self.step is SEND
+        return self.goes_on(outcome)
 
 
-@pytest.mark.parametrize("options, result, state, plain", [
+@pytest.mark.parametrize("how, result, step, is_kept", [
     ({}, COMPLETE, DONE, True), ({}, dict(COMPLETE, resultType="complete"), DONE, True), ({}, ASKS, ANSWER, False),
-    ({"raw": True}, ASKS, DONE, True), (MANUAL, ASKS, DONE, False), (MANUAL, COMPLETE, DONE, True),
+    ({"read": None}, ASKS, DONE, False), ({"options": MANUAL}, ASKS, DONE, False),
+    ({"options": MANUAL}, COMPLETE, DONE, True),
 ])
-def test_what_follows_a_result(options, result, state, plain):
-    flow = flow_of(Owner(), **options)
-    flow.received(result)
-    assert (flow.state, flow.is_plain) == (state, plain)
-    assert flow.is_input_required == isinstance(flow.result, InputRequiredResult)
-    assert flow.is_input_required == (options == MANUAL and result is ASKS)
+def test_what_follows_a_result(how, result, step, is_kept):
+    flow = Flow(Owner(), **how)
+    assert flow.takes(result) == step and bool(flow.kept) == is_kept
+    assert isinstance(flow.result, InputRequiredResult) == ("options" in how and result is ASKS)
+    assert flow.flow.params == ({"name": "p"} if step is ANSWER else None)
 
 
 def test_in_a_revision_without_types_of_results_every_result_is_the_last():
     owner = Owner()
     owner.connection = connection(LATEST_HANDSHAKE)
-    flow = flow_of(owner)
-    flow.received(ASKS)
-    assert flow.state is DONE and flow.result is ASKS
+    flow = Flow(owner)
+    assert flow.takes(ASKS) is DONE and flow.result is ASKS
 
 
 def test_a_new_round_has_the_state_of_the_one_before_and_the_first_params():
-    owner = Owner()
-    flow = flow_of(owner)
+    flow = Flow(Owner())
     for state in ("one", "two"):
-        flow.received(dict(ASKS, requestState=state))
-        flow.proceed()
-        assert flow.state is SEND and flow.params == {"name": "p", "requestState": state}
+        assert flow.takes(dict(ASKS, requestState=state)) is ANSWER
+        assert flow.goes_on() is SEND and flow.flow.params == {"name": "p", "requestState": state}
+    assert flow.takes(COMPLETE) is DONE and not flow.kept
 
 
 def test_a_round_is_sent_again_once_on_the_connection_that_the_client_gives():
     owner = Owner()
-    flow = flow_of(owner)
-    first = flow.connection
-    flow.failed(LOST)
-    assert flow.state is RETRY and not owner.retries
-    flow.proceed()
-    assert flow.state is SEND and flow.connection is owner.other
+    flow = Flow(owner)
+    first = flow.flow.connection
+    assert flow.takes(LOST) is RETRY and not owner.retries
+    assert flow.goes_on() is SEND and flow.flow.connection is owner.other
     assert owner.retries == [(first, LOST, "prompts/get", {"name": "p"})]
-    again = PeerError(-32603, "no", None, "prompts/get", 1)
-    with pytest.raises(PeerError) as caught:
-        flow.failed(again)
-    assert caught.value is again and len(owner.retries) == 1
+    with pytest.raises(AnswerLost) as caught:
+        flow.takes(LOST)
+    assert caught.value is LOST and len(owner.retries) == 1
 
 
 def test_each_round_may_be_sent_again():
     owner = Owner()
-    flow = flow_of(owner)
-    flow.failed(LOST)
-    flow.proceed()
-    flow.received(ASKS)
-    flow.proceed()
-    flow.failed(LOST)
-    flow.proceed()
-    assert flow.state is SEND and len(owner.retries) == 2
+    flow = Flow(owner)
+    assert flow.takes(LOST) is RETRY and flow.goes_on() is SEND
+    assert flow.takes(ASKS) is ANSWER and flow.goes_on() is SEND
+    assert flow.takes(LOST) is RETRY and flow.goes_on() is SEND
+    assert len(owner.retries) == 2
     with pytest.raises(AnswerLost):
-        flow.failed(LOST)
+        flow.takes(LOST)
 
 
-def test_an_error_of_our_own_is_not_sent_again():
-    flow = flow_of(Owner())
-    with pytest.raises(LocalProtocolError):
-        flow.failed(LocalProtocolError("no"))
-    assert flow.state is SEND
+@pytest.mark.parametrize("rules, error", [
+    (LATEST, LocalProtocolError("no")), (LATEST, PeerError(-32603, "no", None, "prompts/get", 1)),
+    (LATEST_HANDSHAKE, PeerError(-32022, "no", None, "prompts/get", 1)), (LATEST_HANDSHAKE, LOST),
+])
+def test_an_error_that_is_not_sent_again_needs_no_thread_that_waits(rules, error):
+    owner = Owner()
+    owner.connection = connection(rules)
+    with pytest.raises(type(error)) as caught:
+        Flow(owner).takes(error)
+    assert caught.value is error and not owner.retries
 
 
 def test_a_new_round_goes_to_the_connection_that_there_is_by_then():
     owner = Owner()
-    flow = flow_of(owner)
-    flow.received(ASKS)
+    flow = Flow(owner)
+    flow.takes(ASKS)
     owner.connection = owner.other
-    flow.proceed()
-    assert flow.connection is owner.other
+    assert flow.goes_on() is SEND and flow.flow.connection is owner.other
 
 
 @pytest.mark.parametrize("early", [True, False])
 def test_after_a_cancellation_the_user_is_asked_nothing(early):
     """It may come before it is known that the server asks something."""
-    flow = flow_of(Owner())
+    flow = Flow(Owner())
     if early:
-        flow.cancel("enough")
-    flow.received(ASKS)
+        flow.flow.cancel("enough")
+    flow.takes(ASKS)
     if not early:
-        flow.cancel("enough")
+        flow.flow.cancel("enough")
     with pytest.raises(RequestCancelled, match="enough"):
-        flow.proceed()
+        flow.goes_on()
 
 
 @pytest.mark.parametrize("last, is_over", [(49.0, False), (51.0, True)])
 def test_the_time_of_rounds_and_of_attempts_that_fail_is_counted_but_not_that_of_users(now, last, is_over):
-    flow = flow_of(Owner())
-    flow.sent()
+    flow = Flow(Owner())
     now[0] += 30.0
-    flow.failed(LOST)
-    flow.proceed()
-    flow.sent()
-    now[0] += 20.0
-    flow.received(ASKS)
+    flow.takes(LOST)
     now[0] += 1000.0
-    flow.proceed()
-    flow.sent()
+    flow.goes_on()
+    now[0] += 20.0
+    flow.takes(ASKS)
+    now[0] += 1000.0
+    flow.goes_on()
     now[0] += last
     if is_over:
         with pytest.raises(RequestTimeout, match="request_ceiling"):
-            flow.received(COMPLETE)
+            flow.takes(COMPLETE)
     else:
-        flow.received(COMPLETE)
-        assert flow.state is DONE
+        assert flow.takes(COMPLETE) is DONE
 
 
 def test_an_attempt_that_fails_counts_against_the_ceiling_of_all_rounds(now):
-    flow = flow_of(Owner())
-    flow.sent()
+    flow = Flow(Owner())
     now[0] += 60.0
-    flow.failed(LOST)
-    flow.proceed()
-    flow.sent()
-    flow.received(ASKS)
-    flow.proceed()
-    flow.sent()
+    flow.takes(LOST)
+    flow.goes_on()
+    flow.takes(ASKS)
+    flow.goes_on()
     now[0] += 60.0
     with pytest.raises(RequestTimeout, match="request_ceiling"):
-        flow.failed(LOST)
+        flow.takes(LOST)
 
 
 def test_an_answer_without_rounds_is_taken_however_long_an_attempt_before_it_took(now):
     """The connection bounds each attempt, by a deadline that pauses while a person is asked."""
-    flow = flow_of(Owner())
-    flow.sent()
+    flow = Flow(Owner())
     now[0] += 90.0
-    flow.failed(LOST)
-    flow.proceed()
-    flow.sent()
+    flow.takes(LOST)
+    flow.goes_on()
     now[0] += 150.0
-    flow.received(COMPLETE)
-    assert flow.state is DONE and flow.result is COMPLETE
+    assert flow.takes(COMPLETE) is DONE and flow.result is COMPLETE
 
 
 def test_an_extension_makes_a_result_of_its_own_type_another_one():
@@ -206,24 +215,23 @@ def test_an_extension_makes_a_result_of_its_own_type_another_one():
 
     own = {"resultType": "later"}
     extensions = SimpleNamespace(of_result=lambda kind, capabilities, rules: Extension() if kind == "later" else None)
-    flow = flow_of(Owner(extensions))
-    flow.received(own)
-    assert flow.state is EXTEND and not finished
-    flow.proceed()
-    assert flow.state is DONE and flow.result is COMPLETE and not flow.is_plain
+    flow = Flow(Owner(extensions))
+    assert flow.takes(own) is EXTEND and not finished
+    assert flow.goes_on() is DONE and flow.result is COMPLETE and not flow.kept
     assert finished == [("prompts/get", {"name": "p"}, own)]
 
 
 def test_a_future_that_is_cancelled_between_two_rounds_is_cancelled_on_the_wire(monkeypatch):
     """The answers are there and the next round is not: its request is cancelled as soon as it is sent."""
     submitted = queue.Queue()
-    proceed = RequestFlow.proceed
+    answer = InputRounds.answer
 
-    def proceed_and_cancel(flow):
-        proceed(flow)
+    def answer_and_cancel(*args):
+        params = answer(*args)
         assert submitted.get(timeout=PATIENCE).cancel()
+        return params
 
-    monkeypatch.setattr(RequestFlow, "proceed", proceed_and_cancel)
+    monkeypatch.setattr(InputRounds, "answer", answer_and_cancel)
     with Scene("2026-07-28", {"prompts/get": rounds(ASKS, SILENT)}) as scene:
         future = scene.client.submit_prompt("p")
         submitted.put(future)

@@ -218,8 +218,9 @@ class Link:
         progress = self.progress(context, params)
         try:
             if front.handshake and behind.stateless and not is_vendor(method):
-                result = client._requests.until(
-                    None, method, sent, {**REQUEST_DEFAULTS, "timeout": None, "progress": progress}, context.incoming)
+                result = client._requests.call(
+                    method, sent, {**REQUEST_DEFAULTS, "timeout": None, "progress": progress}, lambda result: result,
+                    within=context.incoming)
             else:
                 result = client.request(method, sent, None, progress, False, context.incoming)
         except McpError as error:

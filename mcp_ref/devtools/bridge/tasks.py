@@ -244,7 +244,8 @@ class TasksOfHandshake(_Holding):
             **REQUEST_DEFAULTS, "timeout": None, "progress": link.progress(context, params),
             "meta": link.meta(context, params) or None}
         with self._failing(context, CALL_TOOL):
-            result = link.client._requests.until(TASK, CALL_TOOL, sent, options, context.incoming)
+            result = link.client._requests.call(
+                CALL_TOOL, sent, options, lambda result: result, until=TASK, within=context.incoming)
         if result.get("resultType") == TASK:
             with self._failing(context, CALL_TOOL):
                 state = StatelessTask.created(self._client, result, params["name"]).state
