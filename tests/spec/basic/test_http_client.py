@@ -247,7 +247,8 @@ def test_without_a_session_id_there_is_none_and_nothing_to_end(server: ScriptedH
 
 @pytest.mark.spec("http.session-reinitialize")
 @pytest.mark.parametrize("noticed_by", [
-    "request", pytest.param("notification", marks=pytest.mark.sends_illegal("progress.token-active")), "stream"])
+    "request", "future", pytest.param("notification", marks=pytest.mark.sends_illegal("progress.token-active")),
+    "stream"])
 def test_a_session_that_the_server_forgot_is_followed_by_a_new_one(server: ScriptedHttp, noticed_by: str) -> None:
     forgotten: List[str] = []
     refused = threading.Event()
@@ -274,7 +275,9 @@ def test_a_session_that_the_server_forgot_is_followed_by_a_new_one(server: Scrip
         forgotten.append(SESSION)
         if noticed_by == "notification":
             client.connection.notify("notifications/progress", {"progressToken": 1, "progress": 1})
-        if noticed_by != "request":
+        if noticed_by == "future":
+            client.submit_tool("go").result(WAIT)
+        elif noticed_by != "request":
             assert before.wait_closed(10) and refused.is_set()
         client.ping()
         assert client.connection is not before
