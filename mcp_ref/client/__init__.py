@@ -7,8 +7,8 @@
 A reading order. First the client and its calls:
 
 - `connecting`: from a command, an address or a server of this process to a connected client
-- `client`: its life from `Client.open` to `Client.close`, and what happens with the messages of the server
-- `calls`: the typed calls, page by page
+- `client`: its life from `Client.open` to `Client.close`, its calls, page by page, and what happens with messages of
+  the server
 - `request_flow`: the way of a request from its params to its result, with all that the first answer does not settle:
   rounds, retries, extensions; `futures`: the same for callers who do not wait; `mrtr`: what the server asks first
 - `options`: what each call accepts
@@ -19,7 +19,6 @@ Then how a connection begins, and what else it carries:
 
 - `opening`: finding out what the server speaks, and what both sides say of themselves
 - `subscriptions`: hearing of changes
-- `task_calls`: the calls about tasks, whose answers are fetched later; the rest of tasks is `mcp_ref.ext.tasks.client`
 
 And what a client does for its server: `client_capabilities`, with `roots`, `sampling` and `elicitation`.
 

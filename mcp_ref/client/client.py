@@ -1,12 +1,18 @@
 """The client: one connection to one server, from `Client.open` to `Client.close`.
 
-Its typed calls are in `mcp_ref.client.calls`, what it does for the server in `mcp_ref.client.client_capabilities`.
+Its calls block until the answer is there and may be made from any number of threads; ``submit_*`` returns a future
+instead. `mcp_ref.client.options` describes the options of all of them. What arrives is checked against the agreed
+revision; an answer that does not fit raises `PeerProtocolError`, which says where.
+
+`mcp_ref.client.request_flow` has the way of a request, `mcp_ref.client.client_capabilities` the features that a client
+has for its server.
 """
 
 import threading
 from functools import partial
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, TypeVar, Union,
+    TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, Tuple, TypeVar,
+    Union, overload,
 )
 
 from ..codec import DecodeError, decode, encode
@@ -14,41 +20,59 @@ from ..diagnostics.packagelog import name_of
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..jsonrpc import Notification, shown
 from ..messages.base import Icon, Implementation
-from ..methods import RESOURCE_UPDATED, SET_LOG_LEVEL, SUBSCRIBE, TASK_STATUS, is_vendor, params_class
-from ..options import REQUEST_TIMEOUT, refuse, spelt, with_defaults
+from ..methods import (
+    CALL_TOOL, COMPLETE, DISCOVER, GET_PROMPT, LIST_TASKS, PING, READ_RESOURCE, RESOURCE_UPDATED, SET_LOG_LEVEL,
+    SUBSCRIBE, TASK_STATUS, UNSUBSCRIBE, is_vendor, params_class,
+)
+from ..options import REQUEST_TIMEOUT, closest, refuse, spelt, with_defaults
 from ..peer.context import Context, Route, log_raised
 from ..peer.dispatcher import Connection
 from ..peer.inflight import Inflight
 from ..peer.request_table import ProgressCallback
+from ..peer.role import Role
 from ..protocol import lifecycle
-from ..protocol.lifecycle import UNDECLARED, extensions_in
+from ..protocol.lifecycle import UNDECLARED, extensions_in, has
 from ..revisions import Revision
 from ..transports.base import Transport, successor, was_read
 from ..version import __version__
-from .cached_calls import CachedCalls
-from .calls import Calls
+from .cache import by_name
+from .cached_calls import CachedCalls, bytes_of
 from .client_capabilities import REQUESTS, Offers
 from .opening import DEFAULT_ERA, Handshake, Opening
-from .options import CLIENT_DEFAULTS, UpdateCallback, takes_client_options
-from .request_flow import RequestFlow, Requests, Restarts, connection_for_retry
+from .options import (
+    CALL_DEFAULTS, CLIENT_DEFAULTS, REQUEST_DEFAULTS, UpdateCallback, takes_call_options, takes_client_options,
+    takes_request_options,
+)
+from .request_flow import RequestFlow, Requests, Restarts, connection_for_retry, is_manual, known
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..ext.skills.client import LoadedSkill
+    from ..ext.tasks.client.task import ToolTask
     from ..jsonrpc import RequestId
+    from ..messages.completion import CompleteResult, Ref
+    from ..messages.discover import DiscoverResult
     from ..messages.extensions.skills import Skill
-    from ..messages.resources import Resource
+    from ..messages.mrtr import InputRequiredResult
+    from ..messages.prompts import GetPromptResult, ListPromptsResult, Prompt
+    from ..messages.resources import (
+        ListResourcesResult, ListResourceTemplatesResult, ReadResourceResult, Resource, ResourceTemplate,
+    )
+    from ..messages.tasks import ListTasksResult
+    from ..messages.tools import CallToolResult, ListToolsResult, Tool
     from ..peer.extension import Extension, VendorMethods
+    from ..peer.future import RequestFuture
     from ..peer.inflight import Incoming
-    from .options import ClientOptions
-    from .subscriptions import Subscription
+    from .completion import CompletionCache
+    from .options import CallOptions, ClientOptions, ManualOptions, Options, RequestOptions
+    from .subscriptions import Listening, Subscription
 
 Self = TypeVar("Self", bound="Client")
 Handler = TypeVar("Handler", bound=Callable[[Dict[str, Any], Context], Optional[Dict[str, Any]]])
 
 
-class Client(Calls):
+class Client(Role):
     """A client of one server. `connect` makes one and opens it; or make one, and `open` it on a transport.
 
     ``name``, ``version``, ``title``, ``description``, ``website_url`` and ``icons`` introduce it.
@@ -78,6 +102,11 @@ class Client(Calls):
     ``restart``: True to do as `reconnect` where a request finds that a server with a handshake has ended; see there.
     ``tolerate``: faults of a server that you accept: ``"undeclared-capabilities"``, see
     `mcp_ref.protocol.lifecycle`.
+
+    All calls take ``timeout`` (seconds), ``progress``, ``extend_on_progress`` and ``meta``, as
+    `mcp_ref.client.options.RequestOptions` describes them. They raise `PeerError` for a JSON-RPC error,
+    `RequestTimeout` and `ConnectionLost`; before anything is sent `LocalProtocolError`, for what the server has not
+    declared, or may not be asked.
     """
 
     party = lifecycle.CLIENT
@@ -89,6 +118,10 @@ class Client(Calls):
     ``capabilities``."""
     instructions: Optional[str] = None
     """A text on how to use the server; for the model."""
+    _connection: Optional[Connection] = None
+    _listening: "Optional[Listening]" = None
+    _tasks: "Optional[MutableMapping[str, ToolTask]]" = None
+    """The tasks that somebody holds, by id."""
 
     @takes_client_options
     def __init__(
@@ -153,6 +186,28 @@ class Client(Calls):
         return "<%s of %s, %s, %s>" % (type(self).__name__, name, connection.session.rules.name, state)
 
     # From `open` to `close`
+
+    @property
+    def connection(self) -> Connection:
+        """The connection. Raises `LocalProtocolError` before `open`."""
+        if self._connection is None:
+            raise LocalProtocolError("the client is not connected: call open(transport), or use connect(...)")
+        return self._connection
+
+    @property
+    def revision(self) -> Revision:
+        """The agreed revision."""
+        return self.connection.session.rules
+
+    @property
+    def listening(self) -> "Listening":
+        """The subscriptions, where the client has to ask for them; see `mcp_ref.client.subscriptions`."""
+        if self._listening is None:
+            from .subscriptions import Listening
+
+            with self._making:  # two threads that subscribe first share one
+                self._listening = self._listening or Listening(self)
+        return self._listening
 
     def open(self, transport: Transport) -> "Client":
         """Connect over this transport and open the session; on any failure the transport is closed. After `close` the
@@ -329,6 +384,441 @@ class Client(Calls):
 
     def __exit__(self, *exception: Any) -> None:
         self.close()
+
+    # Calls, in the order of the pages
+
+    @takes_request_options
+    def ping(self, **options: "Unpack[RequestOptions]") -> None:
+        """Ask for an empty answer, to see that the server works [..2025-11-25 basic/utilities/ping §Message Format].
+
+        Without a handshake there is no `ping`; every server answers `server/discover`, so it is asked that.
+        """
+        options = with_defaults(Client.ping, REQUEST_DEFAULTS, options)
+        self._requests.call(DISCOVER if self.revision.stateless else PING, None, options)
+
+    # Tools
+
+    @takes_request_options
+    def list_tools(
+        self, cursor: Optional[str] = None, *, refresh: bool = False, **options: "Unpack[RequestOptions]"
+    ) -> "ListToolsResult":
+        """Return one page of tools; ``cursor`` is the ``next_cursor`` of the page before.
+
+        From the cache, while the server would answer the same: see `mcp_ref.client.cache`. ``refresh=True`` asks;
+        this holds for every page and list, and for `read_resource`.
+        """
+        options = with_defaults(Client.list_tools, REQUEST_DEFAULTS, options)
+        return self._cached.page("tools", cursor, refresh, options)  # type: ignore[no-any-return]
+
+    @takes_request_options
+    def tools(self, refresh: bool = False, **options: "Unpack[RequestOptions]") -> "List[Tool]":
+        """Return all tools: a list, made of all pages, at most ``max_pages`` of them.
+
+        From the cache, as far as that is fresh: see `list_tools`, which returns the pages one by one. ``refresh`` asks,
+        from the first page on.
+        """
+        options = with_defaults(Client.tools, REQUEST_DEFAULTS, options)
+        return list(self._cached.items("tools", refresh, options))
+
+    @takes_request_options
+    def tool(self, name: str, refresh: bool = False, **options: "Unpack[RequestOptions]") -> "Tool":
+        """Return the tool of exactly this name [2025-11-25.. server/tools §Tool Names]; asks as `tools` does.
+
+        ``refresh``: as `tools`. Raises LookupError, which names some of the tools.
+        """
+        options = with_defaults(Client.tool, REQUEST_DEFAULTS, options)
+        cache = self._cached.cache["tools"]
+        tools = cache.named() if cache.current() is not None and options["meta"] is None and not refresh else None
+        if tools is None:
+            tools = by_name(list(self._cached.items("tools", refresh, options)))
+        if name not in tools:
+            names = ", ".join(sorted(tools)[:20]) or "none"
+            near = closest(name, tools)
+            raise LookupError("the server has no tool %.200r; it has %.1000s%s" % (
+                name, names, near and "; did you mean %.200r?" % near))
+        tool: Tool = tools[name]
+        return tool
+
+    @overload
+    def call_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, **options: "Unpack[CallOptions]"
+    ) -> "CallToolResult": ...
+
+    @overload
+    def call_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, **options: "Unpack[ManualOptions]"
+    ) -> "Union[CallToolResult, InputRequiredResult]": ...
+
+    @takes_call_options
+    def call_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, **options: "Unpack[Options]"
+    ) -> "Union[CallToolResult, InputRequiredResult]":
+        """Call a tool and wait for its result; that of a tool that failed has a true ``is_error``.
+
+        The result is checked, see `mcp_ref.client.structured`: `InvalidResult` for one that is not what the tool's
+        output schema says; ``check_results=False`` of the client leaves that out.
+
+        The options: `mcp_ref.client.options.RequestOptions`, and where the server may ask something first,
+        `mcp_ref.client.options.AnswerOptions`.
+        """
+        options = with_defaults(Client.call_tool, CALL_DEFAULTS, options)
+        params = _named(name, arguments)
+        if "tasks" in self.server_capabilities and self._task_support(name) == "required":
+            from ..ext.tasks.client.generations import call_as_task
+
+            return call_as_task(self, params, options)
+        if not self.check_results:
+            return self._requests.call(CALL_TOOL, params, options)  # type: ignore[no-any-return]
+        check = self._cached.result_check()
+        version = check.tools.version  # of the list, before the call: it may change during it
+        return check(name, self._requests.call(CALL_TOOL, params, options), version)  # type: ignore[no-any-return]
+
+    @overload
+    def submit_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, **options: "Unpack[CallOptions]"
+    ) -> "RequestFuture[CallToolResult]": ...
+
+    @overload
+    def submit_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, **options: "Unpack[ManualOptions]"
+    ) -> "RequestFuture[Union[CallToolResult, InputRequiredResult]]": ...
+
+    @takes_call_options
+    def submit_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, **options: "Unpack[Options]"
+    ) -> "RequestFuture[Any]":
+        """Call a tool as `call_tool`, and return a `concurrent.futures.Future`, whose ``cancel`` cancels on the wire.
+
+        The result is checked when it is taken, by the thread that takes it.
+        """
+        options = with_defaults(Client.submit_tool, CALL_DEFAULTS, options)
+        params = _named(name, arguments)
+        if "tasks" in self.server_capabilities and self._task_support(name) == "required":
+            params["task"] = {}
+        if not self.check_results:
+            return self._requests.submit(CALL_TOOL, params, options)
+        check = self._cached.result_check()
+        version = check.tools.version
+        return self._requests.submit(CALL_TOOL, params, options, check=lambda result: check(name, result, version))
+
+    # Resources
+
+    @takes_request_options
+    def list_resources(
+        self, cursor: Optional[str] = None, *, refresh: bool = False, **options: "Unpack[RequestOptions]"
+    ) -> "ListResourcesResult":
+        """Return one page of resources, as `list_tools`."""
+        options = with_defaults(Client.list_resources, REQUEST_DEFAULTS, options)
+        return self._cached.page("resources", cursor, refresh, options)  # type: ignore[no-any-return]
+
+    @takes_request_options
+    def resources(self, refresh: bool = False, **options: "Unpack[RequestOptions]") -> "List[Resource]":
+        """Return all resources, as `tools`."""
+        options = with_defaults(Client.resources, REQUEST_DEFAULTS, options)
+        return list(self._cached.items("resources", refresh, options))
+
+    @takes_request_options
+    def list_resource_templates(
+        self, cursor: Optional[str] = None, *, refresh: bool = False, **options: "Unpack[RequestOptions]"
+    ) -> "ListResourceTemplatesResult":
+        """Return one page of resource templates, as `list_tools`."""
+        options = with_defaults(Client.list_resource_templates, REQUEST_DEFAULTS, options)
+        return self._cached.page("resource_templates", cursor, refresh, options)  # type: ignore[no-any-return]
+
+    @takes_request_options
+    def resource_templates(
+        self, refresh: bool = False, **options: "Unpack[RequestOptions]"
+    ) -> "List[ResourceTemplate]":
+        """Return all resource templates, as `tools`."""
+        options = with_defaults(Client.resource_templates, REQUEST_DEFAULTS, options)
+        return list(self._cached.items("resource_templates", refresh, options))
+
+    @overload
+    def read_resource(
+        self, uri: str, refresh: bool = False, **options: "Unpack[CallOptions]"
+    ) -> "ReadResourceResult": ...
+
+    @overload
+    def read_resource(
+        self, uri: str, refresh: bool = False, **options: "Unpack[ManualOptions]"
+    ) -> "Union[ReadResourceResult, InputRequiredResult]": ...
+
+    @takes_call_options
+    def read_resource(
+        self, uri: str, refresh: bool = False, **options: "Unpack[Options]"
+    ) -> "Union[ReadResourceResult, InputRequiredResult]":
+        """Return the contents of a resource, from the cache while the server said that they are good and not changed.
+
+        ``refresh`` asks. With ``rounds="manual"`` the result may be an `InputRequiredResult`.
+        """
+        options = with_defaults(Client.read_resource, CALL_DEFAULTS, options)
+        return self._cached.answer(  # type: ignore[no-any-return]
+            READ_RESOURCE, {"uri": uri}, bytes_of, refresh, options)
+
+    @overload
+    def submit_resource(self, uri: str, **options: "Unpack[CallOptions]") -> "RequestFuture[ReadResourceResult]": ...
+
+    @overload
+    def submit_resource(
+        self, uri: str, **options: "Unpack[ManualOptions]"
+    ) -> "RequestFuture[Union[ReadResourceResult, InputRequiredResult]]": ...
+
+    @takes_call_options
+    def submit_resource(self, uri: str, **options: "Unpack[Options]") -> "RequestFuture[Any]":
+        """Read a resource as `read_resource`, and return a future; it asks always."""
+        options = with_defaults(Client.submit_resource, CALL_DEFAULTS, options)
+        return self._requests.submit(READ_RESOURCE, {"uri": uri}, options)
+
+    @takes_request_options
+    def subscribe_resource(
+        self, uri: str, callback: Optional[UpdateCallback] = None, **options: "Unpack[RequestOptions]"
+    ) -> None:
+        """Subscribe to a resource: ``callback(uri)``, and ``on_update`` of the client, are called when it changes.
+
+        A second call for the same URI replaces the callback. Raises `Busy` at ``max_subscriptions``
+        [..2025-11-25 server/resources §Subscriptions].
+        """
+        options = with_defaults(Client.subscribe_resource, REQUEST_DEFAULTS, options)
+        known(self.connection, "lists")
+        if self.revision.stateless:
+            self.listening.subscribe(uri, callback)
+            return
+        from .subscriptions import HandshakeSubscriptions
+
+        undo = HandshakeSubscriptions.of(self.connection).add(uri, callback)
+        try:
+            self._requests.call(SUBSCRIBE, {"uri": uri}, options)
+        except BaseException:
+            undo()
+            raise
+
+    @takes_request_options
+    def unsubscribe_resource(self, uri: str, **options: "Unpack[RequestOptions]") -> None:
+        """End a subscription [..2025-11-25 server/resources §Subscriptions]; its callback is not called any more."""
+        options = with_defaults(Client.unsubscribe_resource, REQUEST_DEFAULTS, options)
+        known(self.connection, "lists")
+        if self.revision.stateless:
+            self.listening.unsubscribe(uri)
+            return
+        from .subscriptions import HandshakeSubscriptions
+
+        HandshakeSubscriptions.of(self.connection).remove(uri)
+        self._requests.call(UNSUBSCRIBE, {"uri": uri}, options)
+
+    # Prompts
+
+    @takes_request_options
+    def list_prompts(
+        self, cursor: Optional[str] = None, *, refresh: bool = False, **options: "Unpack[RequestOptions]"
+    ) -> "ListPromptsResult":
+        """Return one page of prompts, as `list_tools`."""
+        options = with_defaults(Client.list_prompts, REQUEST_DEFAULTS, options)
+        return self._cached.page("prompts", cursor, refresh, options)  # type: ignore[no-any-return]
+
+    @takes_request_options
+    def prompts(self, refresh: bool = False, **options: "Unpack[RequestOptions]") -> "List[Prompt]":
+        """Return all prompts, as `tools`."""
+        options = with_defaults(Client.prompts, REQUEST_DEFAULTS, options)
+        return list(self._cached.items("prompts", refresh, options))
+
+    @overload
+    def get_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, **options: "Unpack[CallOptions]"
+    ) -> "GetPromptResult": ...
+
+    @overload
+    def get_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, **options: "Unpack[ManualOptions]"
+    ) -> "Union[GetPromptResult, InputRequiredResult]": ...
+
+    @takes_call_options
+    def get_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, **options: "Unpack[Options]"
+    ) -> "Union[GetPromptResult, InputRequiredResult]":
+        """Return the messages of a prompt; with ``rounds="manual"`` perhaps an `InputRequiredResult`."""
+        options = with_defaults(Client.get_prompt, CALL_DEFAULTS, options)
+        return self._requests.call(GET_PROMPT, _named(name, arguments), options)  # type: ignore[no-any-return]
+
+    @overload
+    def submit_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, **options: "Unpack[CallOptions]"
+    ) -> "RequestFuture[GetPromptResult]": ...
+
+    @overload
+    def submit_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, **options: "Unpack[ManualOptions]"
+    ) -> "RequestFuture[Union[GetPromptResult, InputRequiredResult]]": ...
+
+    @takes_call_options
+    def submit_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, **options: "Unpack[Options]"
+    ) -> "RequestFuture[Any]":
+        """Get a prompt as `get_prompt`, and return a future."""
+        options = with_defaults(Client.submit_prompt, CALL_DEFAULTS, options)
+        return self._requests.submit(GET_PROMPT, _named(name, arguments), options)
+
+    # Utilities
+
+    @property
+    def _completions(self) -> "CompletionCache":
+        state = self.connection.state
+        if "completions" not in state:
+            from .completion import CompletionCache
+
+            state.setdefault("completions", CompletionCache(self.connection, self._cached.cache, self.strict))
+        return state["completions"]  # type: ignore[no-any-return]
+
+    @takes_request_options
+    def complete(
+        self, ref: "Ref", argument: str, value: str, arguments: Optional[Mapping[str, str]] = None, refresh: bool =
+        False, **options: "Unpack[RequestOptions]"
+    ) -> "CompleteResult":
+        """Return suggestions for an argument typed so far [.. server/utilities/completion §Requesting Completions].
+
+        ``ref``: a prompt by its name, or a resource template by its URI (or a `PromptReference`,
+        `ResourceTemplateReference`). ``arguments``: those that are settled already, for revisions that carry them. An
+        answer may come from the cache, for a while; ``refresh`` asks. Raises `Busy` at ``max_completions_per_second``.
+        """
+        options = with_defaults(Client.complete, REQUEST_DEFAULTS, options)
+        completions = self._completions
+        question = completions.ask(ref, argument, value, arguments, refresh)
+        if question.answer is not None:
+            return question.answer
+        answer = self._requests.call(COMPLETE, question.params, options, completions.reader(question))
+        return answer  # type: ignore[no-any-return]
+
+    @takes_request_options
+    def submit_completion(
+        self, ref: "Ref", argument: str, value: str, arguments: Optional[Mapping[str, str]] = None, refresh: bool =
+        False, **options: "Unpack[RequestOptions]"
+    ) -> "RequestFuture[CompleteResult]":
+        """Ask as `complete`, and return a future; a cached answer is there at once."""
+        options = with_defaults(Client.submit_completion, REQUEST_DEFAULTS, options)
+        completions = self._completions
+        question = completions.ask(ref, argument, value, arguments, refresh)
+        read = completions.reader(question)
+        if question.answer is None:
+            return self._requests.submit(COMPLETE, question.params, options, read)
+        from ..peer.future import RequestFuture
+
+        done: "RequestFuture[CompleteResult]" = RequestFuture(self.connection, read)
+        done.set_result(question.answer)
+        return done
+
+    @takes_request_options
+    def set_log_level(self, level: str, **options: "Unpack[RequestOptions]") -> None:
+        """Ask for log messages of this level and above [..2025-11-25 server/utilities/logging §Setting Log Level].
+
+        Without a handshake each request says so from now on; a call may ask for something else by its ``meta``
+        [2026-07-28 server/utilities/logging §Per-request log level].
+        """
+        options = with_defaults(Client.set_log_level, REQUEST_DEFAULTS, options)
+        from ..messages.logs import LEVELS
+
+        if level not in LEVELS:
+            raise LocalProtocolError("log level %.80r: it is one of %s" % (level, ", ".join(LEVELS)))
+        if self.revision.stateless:
+            known(self.connection, "lists")
+            self._handshake.set_log_level(self.connection, level)
+        else:
+            self._requests.call(SET_LOG_LEVEL, {"level": level}, options)
+            self._handshake.log_level = level
+
+    @takes_request_options
+    def discover(self, refresh: bool = False, **options: "Unpack[RequestOptions]") -> "DiscoverResult":
+        """Ask the server what it is and what it can do; `open` has done so, and this asks anew.
+
+        From the cache, as long as the server said that its answer is good; ``refresh`` asks. What the server says that
+        it can do holds from then on: a feature that it had not declared before may be asked for.
+
+        [2026-07-28 server/discover §When to Call] MAY. Older revisions have no such request: `LocalProtocolError`.
+        """
+        options = with_defaults(Client.discover, REQUEST_DEFAULTS, options)
+        connection = self.connection
+
+        def read(result: Dict[str, Any]) -> Any:
+            answer = self._requests.reader(DISCOVER, connection)(result)
+            self._handshake.learn(connection, result)
+            return answer
+
+        return self._cached.answer(DISCOVER, {}, 1, refresh, options, read)  # type: ignore[no-any-return]
+
+    # Tasks
+
+    @takes_request_options
+    def start_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, *,
+        ttl: Optional[float] = None, rounds: Optional[str] = None, **options: "Unpack[RequestOptions]",
+    ) -> "ToolTask":
+        """Call a tool, and return the task as soon as the server has begun it, see `mcp_ref.ext.tasks.client`.
+
+        Where the server, or the tool, has no tasks, the answer is waited for, and the task that is returned is over.
+        ``ttl``: the seconds for which the server should keep the task (2025-11-25; later servers decide by themselves).
+        The other options hold until the task has begun; ``progress`` is also called with each new message of the task,
+        in the thread that waits for it.
+        ``rounds="manual"``: the caller answers what the task asks, by `ToolTask.answer`; what is asked before it begins
+        goes to the callbacks.
+        """
+        options = with_defaults(Client.start_tool, REQUEST_DEFAULTS, options)
+        manual = is_manual(rounds)
+        params = _named(name, arguments)
+        if self._task_support(name) != "forbidden":
+            from ..ext.tasks.client.generations import start
+
+            return start(self, params, ttl, options)
+        from ..ext.tasks.client.generations import StatelessTask
+
+        known(self.connection, "lists")
+        result = self._requests.call(CALL_TOOL, params, options, lambda result: result, until="task")
+        if result.get("resultType") != "task" or not self.revision.stateless:
+            return StatelessTask.finished(self, result, name)
+        return StatelessTask.created(self, result, name, manual, options["progress"])
+
+    @spelt
+    def task(
+        self, id: str, tool: Optional[str] = None, *, progress: "Optional[ProgressCallback]" = None,
+        rounds: Optional[str] = None,
+    ) -> "ToolTask":
+        """Take up a task that was begun before, perhaps by another process; the server is asked how it is.
+
+        ``tool``: the name of the tool, by which the result is checked. ``progress``, ``rounds``: as `start_tool`.
+        Raises `PeerError` for an id that the server does not know (any more), and TypeError for no id, such as that of
+        a call that was answered at once.
+        """
+        if not isinstance(id, str):
+            raise TypeError("a task's id is a str, not %.80r: a call that was answered at once has no task" % (id,))
+        manual = is_manual(rounds)
+        from ..ext.tasks.client.generations import HandshakeTask, StatelessTask
+
+        cls = StatelessTask if self.revision.stateless else HandshakeTask
+        return cls(self, id, tool, manual, progress).refresh()
+
+    @takes_request_options
+    def list_tasks(
+        self, cursor: Optional[str] = None, **options: "Unpack[RequestOptions]"
+    ) -> "ListTasksResult":
+        """Return one page of the tasks that the server has for us [2025-11-25 basic/utilities/tasks §Listing Tasks].
+
+        ``cursor`` is the ``next_cursor`` of the page before. Other revisions have no such list: `LocalProtocolError`.
+        """
+        options = with_defaults(Client.list_tasks, REQUEST_DEFAULTS, options)
+        params = {} if cursor is None else {"cursor": cursor}
+        return self._requests.call(LIST_TASKS, params, options)  # type: ignore[no-any-return]
+
+    def _task_support(self, name: str) -> str:
+        """Return what a tool says of tasks in 2025-11-25: ``forbidden``, ``optional`` or ``required``.
+
+        They are forbidden, too, if the server runs no calls as tasks, or this client was made with ``tasks=False``
+        [2025-11-25 basic/utilities/tasks §Tool-Level Negotiation] MUST.
+        """
+        runs = self.connection.session.rules.tasks and has(self.server_capabilities, "tasks.requests.tools.call")
+        if not runs or not self._takes_tasks:
+            return "forbidden"
+        tools = self._cached.cache["tools"].named()
+        if tools is None:
+            tools = by_name(self.tools())
+        execution = getattr(tools.get(name), "execution", None)
+        return execution.task_support or "forbidden" if execution is not None else "forbidden"
 
     # Any message
 
@@ -520,8 +1010,15 @@ class Client(Calls):
     def on_notification_read(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
         """Forget at once what has changed; drop a flood of log messages [.. server/utilities/logging §Security] SHOULD,
         and, where there are streams, what belongs to none."""
-        if connection.session.rules.stateless and not self._streamed(connection, method, params):
-            return False
+        if connection.session.rules.stateless:
+            from .subscriptions import STREAMED
+
+            listening = self._listening
+            if method in STREAMED and listening is None:
+                connection.counters.note("notification of no stream", "%s, and nothing was asked for" % method)
+                return False
+            if method in STREAMED and not listening.accepts(connection, method, params):  # type: ignore[union-attr]
+                return False
         if method == "notifications/message" and not connection.rate("max_log_messages_per_second").take():
             text = "more than max_log_messages_per_second (%g)" % self.limits.max_log_messages_per_second
             connection.counters.note("dropped log message", text)
@@ -551,67 +1048,47 @@ class Client(Calls):
         except DecodeError as error:
             connection.counters.note("malformed notification", "%s: %s" % (method, error))
             return
-        for callback in self._callbacks_for(connection, method, params, message):
+        for option, callback in self._callbacks_for(connection, method, params, message):
             try:
                 callback()
             except Exception as error:
-                log_raised(connection, self._shown_callback(callback), error, method)
+                log_raised(connection, ("%s callback %s" % (option, name_of(callback))).strip(), error, method)
 
-    def _shown_callback(self, callback: "partial[Any]") -> str:
-        """Return a name for a callback, for log records: the option of `Client` and the function."""
-        option = next((name for name in CALLBACKS if callback.func == getattr(self, name)), "")
-        return ("%s callback %s" % (option, name_of(callback))).strip()
+    def _callbacks_for(
+        self, connection: Connection, method: str, params: Dict[str, Any], message: Any
+    ) -> "List[Tuple[str, partial[Any]]]":
+        """Return what takes a notification, each with the option of `Client` that has given it, "" for another one."""
+        callbacks: "List[Tuple[str, partial[Any]]]" = []
+        if method == "notifications/message" and self.on_log is not None:
+            callbacks.append(("on_log", partial(self.on_log, message.level, message.data, message.logger)))
+        elif method == RESOURCE_UPDATED:
+            stream = connection.session.rules.stateless and self._listening
+            subscriptions = stream or connection.state.get("subscriptions")
+            for listener in () if subscriptions is None else subscriptions.listeners(message.uri):
+                callbacks.append(("", partial(listener, message.uri)))
+            if self.on_update is not None:
+                callbacks.append(("on_update", partial(self.on_update, message.uri)))
+        elif method == TASK_STATUS:
+            from ..ext.tasks.client.task import tell
+
+            callbacks.append(("", partial(tell, connection, encode(message, connection.session.rules))))
+        of_offer = self.offers.notifications.get(method)
+        if of_offer is not None:
+            callbacks.append(("", partial(of_offer, connection, params)))
+        if self.extensions is not None:
+            callbacks.append(("", partial(self.extensions.heard, connection, method, params)))
+        if self.on_notification is not None:
+            callbacks.append(("on_notification", partial(self.on_notification, method, params)))
+        return callbacks
 
     def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
         """Return a name for the user's code that answers a request; see `Role.handler_of`."""
         option = REQUESTS.get(method)
         return super().handler_of(method, params, revision) if option is None else "%s callback" % option
 
-    def _streamed(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
-        """True if a notification is one that needs no stream, or names one of ours."""
-        from .subscriptions import STREAMED
-
-        if method not in STREAMED:
-            return True
-        if self._listening is None:
-            connection.counters.note("notification of no stream", "%s, and nothing was asked for" % method)
-            return False
-        return self._listening.accepts(connection, method, params)
-
     def on_stream_ended(self, connection: Connection, id: "RequestId", reason: str) -> bool:
         """Take that the server ends a stream of ours; False if it is none. See `mcp_ref.client.subscriptions`."""
         return self._listening is not None and self._listening.on_stream_ended(connection, id, reason)
-
-    def _callbacks_for(
-        self, connection: Connection, method: str, params: Dict[str, Any], message: Any
-    ) -> "List[partial[Any]]":
-        callbacks: "List[partial[Any]]" = []
-        if method in LISTENERS:
-            callbacks += LISTENERS[method](self, connection, message)
-        of_offer = self.offers.notifications.get(method)
-        if of_offer is not None:
-            callbacks.append(partial(of_offer, connection, params))
-        if self.extensions is not None:
-            callbacks.append(partial(self.extensions.heard, connection, method, params))
-        if self.on_notification is not None:
-            callbacks.append(partial(self.on_notification, method, params))
-        return callbacks
-
-    def _log_callbacks(self, connection: Connection, message: Any) -> "List[partial[Any]]":
-        return [partial(self.on_log, message.level, message.data, message.logger)] if self.on_log is not None else []
-
-    def _update_callbacks(self, connection: Connection, message: Any) -> "List[partial[Any]]":
-        stream = connection.session.rules.stateless and self._listening
-        subscriptions = stream or connection.state.get("subscriptions")
-        callbacks: List[UpdateCallback] = [] if subscriptions is None else subscriptions.listeners(message.uri)
-        if self.on_update is not None:
-            callbacks.append(self.on_update)
-        return [partial(callback, message.uri) for callback in callbacks]
-
-    def _task_callbacks(self, connection: Connection, message: Any) -> "List[partial[Any]]":
-        from ..ext.tasks.client.task import tell
-
-        return [partial(tell, connection, encode(message, connection.session.rules))]
 
 
 def _route_of(name: str, function: Callable[[Dict[str, Any], Context], Any]) -> Route:
@@ -621,16 +1098,10 @@ def _route_of(name: str, function: Callable[[Dict[str, Any], Context], Any]) -> 
     return Route(lambda context, params: checked_result(name, function(params, context)))
 
 
+def _named(name: str, arguments: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+
+
 def _name_of(transport: Transport) -> str:
     """Return the key of a server in ``eras``; "" where nothing names it."""
     return transport.origin or transport.address or ""
-
-
-CALLBACKS = ("on_log", "on_update", "on_notification")
-"""The options of `Client` that take notifications."""
-LISTENERS: "Dict[str, Callable[[Client, Connection, Any], List[partial[Any]]]]" = {
-    "notifications/message": Client._log_callbacks,
-    "notifications/resources/updated": Client._update_callbacks,
-    TASK_STATUS: Client._task_callbacks,
-}
-"""Notification -> the callbacks for it, besides those of the offers and ``on_notification``."""

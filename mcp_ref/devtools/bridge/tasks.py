@@ -46,7 +46,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Set
 
 from ...client.options import REQUEST_DEFAULTS, Options
-from ...client.task_calls import FORBIDDEN, REQUIRED
 from ...codec import DecodeError, decode, encode
 from ...deadline import Deadline, clock
 from ...errors import (
@@ -99,7 +98,7 @@ class TaskWay:
     def way(self, context: Context, method: str, params: Json) -> Optional[Answer]:
         """Return what answers a request; None: it goes the way of any other. Raises as an answer."""
         if method == CALL_TOOL and self.link.client.revision.tasks and (
-                self._support(context, params) == REQUIRED):
+                self._support(context, params) == "required"):
             return self._call_as_task
         return None
 
@@ -317,9 +316,9 @@ class TasksOfStateless(_Holding):
         if method != CALL_TOOL:
             return self.methods.get(method)
         support = self._support(context, params)
-        if support == REQUIRED:
+        if support == "required":
             context.require_extension(TASKS)
-        return self._create if support != FORBIDDEN and TASKS in context.extensions else None
+        return self._create if support != "forbidden" and TASKS in context.extensions else None
 
     def declare(self, capabilities: Json) -> Json:
         """Return the capabilities with the extension."""

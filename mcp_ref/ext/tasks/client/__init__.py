@@ -13,7 +13,7 @@ is given up, by its timeout or by its caller, cancels the task. A `ToolTask` goe
 
 Reading order:
 
-- `mcp_ref.client.task_calls`: what a client offers
+- `mcp_ref.client.client`: what a client offers, `Client.start_tool` and the other calls about tasks
 - `task`: a task in the hands of its caller, and how it is waited for
 - `generations`: what is special about those of 2026-07-28, of which a server tells on a stream; and about those of
   2025-11-25, where a client asks for a task: `start_tool` for tools that may be tasks, `call_tool` for those that must

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ....client.client import Client
     from ....client.options import Options
     from ....client.subscriptions import Subscription
+    from ....messages.tools import CallToolResult
     from ....peer.request_table import ProgressCallback
 
 HTTP_STREAMS = 4
@@ -461,6 +462,12 @@ def _create(connection: "Connection", params: Dict[str, Any], options: "Options"
     pending = connection.open_request(
         CALL_TOOL, params, options["timeout"], options["progress"], options["extend_on_progress"])
     return pending, connection.wait(pending)
+
+
+def call_as_task(client: "Client", params: Dict[str, Any], options: "Options") -> "CallToolResult":
+    """Call a tool as a task, and wait as a call does."""
+    task = start(client, params, None, options)
+    return task.checked(task.settled(Waiting(options["timeout"], options["progress"], options["extend_on_progress"])))
 
 
 def finish(client: Any, params: Dict[str, Any], result: Dict[str, Any], waiting: Waiting) -> Dict[str, Any]:
