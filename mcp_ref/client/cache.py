@@ -195,10 +195,8 @@ class MethodCache:
         self._shared = shared
         self._stores = (self._own,) if shared is None else (self._own, shared)
         self._scope = PRIVATE
-        self._whole: Tuple[Any, Optional[Tuple[Any, ...]]] = (None, None)
-        """A stamp, and the items of all pages at it."""
         self._named: Tuple[Any, Optional[Mapping[str, Any]]] = (None, None)
-        """The items of all pages, and the same by their names."""
+        """A stamp, and the items of all pages at it by their names."""
 
     @property
     def version(self) -> Version:
@@ -266,18 +264,17 @@ class MethodCache:
         is_mixed = hints.scope != self._scope
         if is_mixed:
             self._scope = PRIVATE
-            for key in self.keys():
-                self._make_private(key)
+            shared = self._shared
+            if shared is not None:
+                for key in shared.keys():
+                    entry = shared.get(key)
+                    if entry is not None:
+                        shared.drop(key)
+                        self._own.put(key, entry, self._own.version)
         if self._scope != PUBLIC:
             hints = hints._replace(scope=PRIVATE)
         self.keep(_key_of_page(cursor), page, hints, max(len(getattr(page, self.kind)), size >> 10), version)
         return not is_mixed
-
-    def _make_private(self, key: Key) -> None:
-        entry = None if self._shared is None else self._shared.get(key)
-        if self._shared is not None and entry is not None:
-            self._shared.drop(key)
-            self._own.put(key, entry, self._own.version)
 
     def forget_pages(self) -> None:
         """Drop all pages, because a cursor is not valid any longer; the list need not have changed."""
@@ -285,36 +282,22 @@ class MethodCache:
             for store in self._stores:
                 store.drop(key)
 
-    @property
-    def is_known(self) -> bool:
-        """True if the whole list has come since it last changed, be it fresh or not."""
-        return self._items() is not None
-
     def current(self) -> Optional[Tuple[Any, ...]]:
         """Return the items of the list, if every page is what the server would answer now; else None."""
         return self._walk(self.fresh)
 
     def named(self) -> Optional[Mapping[str, Any]]:
-        """Return the items by their names, as they came last; None if they are unknown.
+        """Return the items by their names, fresh or not; None if the list has not come since it last changed.
 
         It is the same object until another page comes.
         """
-        items = self._items()
-        if items is None:
-            return None
-        source, names = self._named
-        if source is not items or names is None:
-            names = by_name(items)
-            self._named = (items, names)
-        return names
-
-    def _items(self) -> Optional[Tuple[Any, ...]]:
         stamp = self.stamp
-        stamp_then, items = self._whole
+        stamp_then, names = self._named
         if stamp_then != stamp:
             items = self._walk(self.last)
-            self._whole = (stamp, items)
-        return items
+            names = None if items is None else by_name(items)
+            self._named = (stamp, names)
+        return names
 
     def _walk(self, look: Any) -> Optional[Tuple[Any, ...]]:
         """Return the items of all pages, from the first on; None if one is missing, or if they lead in a circle."""
@@ -393,8 +376,9 @@ class ServerCache:
         if method == RESOURCE_UPDATED and isinstance(uri, str):
             read, changed = self.others[READ_RESOURCE], dumps(uri)[:-1]
             for key in [(("uri", dumps(uri)),), *read.keys()]:
-                if any(name == "uri" and _is_related(text[:-1], changed) for name, text in key):
-                    read.changed(key)
+                for text in [text[:-1] for name, text in key if name == "uri"]:
+                    if text.startswith(changed) or changed.startswith(text):
+                        read.changed(key)
 
     def forget(self) -> None:
         """Forget everything."""
@@ -423,7 +407,3 @@ class ServerCache:
     def version(self, kinds: Iterable[str]) -> List[Version]:
         """Return a value that is another one after each change of one of these lists."""
         return [self._lists[kind].version for kind in kinds]
-
-
-def _is_related(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)

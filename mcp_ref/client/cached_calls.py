@@ -40,20 +40,13 @@ class CachedCalls:
 
     def result_check(self) -> "ResultCheck":
         """Return the check of results of this server's tools."""
-        cache = self._owner.connection.state.get("lists")
-        if cache is None or cache.result_check is None:
-            return self._make_result_check()
-        return cache.result_check  # type: ignore[no-any-return]
-
-    def _make_result_check(self) -> "ResultCheck":
-        from .structured import ResultCheck
-
-        def list_tools() -> None:
-            for _ in self.items("tools", True, REQUEST_DEFAULTS):
-                pass
-
         cache = self.cache
-        cache.result_check = ResultCheck(self._owner.connection, cache["tools"], list_tools, self._owner.strict)
+        if cache.result_check is None:
+            from .structured import ResultCheck
+
+            cache.result_check = ResultCheck(
+                self._owner.connection, cache["tools"], lambda: list(self.items("tools", True, REQUEST_DEFAULTS)),
+                self._owner.strict)
         return cache.result_check
 
     # One answer

@@ -156,8 +156,8 @@ class Client(Role):
         """The questions of the server in its results that are being answered; see `mcp_ref.client.mrtr`."""
         self._requests = Requests(self)
         self._cached = CachedCalls(self, self._requests)
-        self._handshake = Handshake(self, self.info, partial(
-            self.offers.declare, options["capabilities"], options["experimental"]), cache)
+        self._handshake = Handshake(self, partial(
+            self.offers.declare, options["capabilities"], options["experimental"]))
         self._restarts = Restarts(self.limits)
         self._closing = threading.Event()
         self._closing.set()  # cleared between `open` and `close`
@@ -221,7 +221,7 @@ class Client(Role):
             raise LocalProtocolError("the client is connected already: close() it first, or make another one")
         self._listening = None
         self._closing.clear()
-        self._handshake.reset()
+        self._handshake.log_level = None
         try:
             self._connect(transport, self.eras.get(_name_of(transport)))
         except BaseException:
@@ -680,12 +680,10 @@ class Client(Role):
         answer may come from the cache, for a while; ``refresh`` asks. Raises `Busy` at ``max_completions_per_second``.
         """
         options = with_defaults(Client.complete, REQUEST_DEFAULTS, options)
-        completions = self._completions
-        question = completions.ask(ref, argument, value, arguments, refresh)
-        if question.answer is not None:
-            return question.answer
-        answer = self._requests.call(COMPLETE, question.params, options, completions.reader(question))
-        return answer  # type: ignore[no-any-return]
+        params, answer, read = self._completions.ask(ref, argument, value, arguments, refresh)
+        if answer is not None:
+            return answer
+        return self._requests.call(COMPLETE, params, options, read)  # type: ignore[no-any-return]
 
     @takes_request_options
     def submit_completion(
@@ -694,15 +692,13 @@ class Client(Role):
     ) -> "RequestFuture[CompleteResult]":
         """Ask as `complete`, and return a future; a cached answer is there at once."""
         options = with_defaults(Client.submit_completion, REQUEST_DEFAULTS, options)
-        completions = self._completions
-        question = completions.ask(ref, argument, value, arguments, refresh)
-        read = completions.reader(question)
-        if question.answer is None:
-            return self._requests.submit(COMPLETE, question.params, options, read)
+        params, answer, read = self._completions.ask(ref, argument, value, arguments, refresh)
+        if answer is None:
+            return self._requests.submit(COMPLETE, params, options, read)
         from ..peer.future import RequestFuture
 
         done: "RequestFuture[CompleteResult]" = RequestFuture(self.connection, read)
-        done.set_result(question.answer)
+        done.set_result(answer)
         return done
 
     @takes_request_options
@@ -961,11 +957,12 @@ class Client(Role):
         from the first moment on, register before `open`. Raises ValueError as `Server.method`.
         """
         def register(function: Handler) -> Handler:
-            if self._vendor is None:
-                from ..peer.extension import VendorMethods
+            from ..peer.extension import VendorMethods, checked_result
 
+            if self._vendor is None:
                 self._vendor = VendorMethods()
-            self._vendor.add(name, function, _route_of)
+            self._vendor.add(name, function, lambda name, function: Route(
+                lambda context, params: checked_result(name, function(params, context))))
             return function
 
         return register
@@ -1089,13 +1086,6 @@ class Client(Role):
     def on_stream_ended(self, connection: Connection, id: "RequestId", reason: str) -> bool:
         """Take that the server ends a stream of ours; False if it is none. See `mcp_ref.client.subscriptions`."""
         return self._listening is not None and self._listening.on_stream_ended(connection, id, reason)
-
-
-def _route_of(name: str, function: Callable[[Dict[str, Any], Context], Any]) -> Route:
-    """Return how a vendor's request is answered."""
-    from ..peer.extension import checked_result
-
-    return Route(lambda context, params: checked_result(name, function(params, context)))
 
 
 def _named(name: str, arguments: Optional[Mapping[str, Any]]) -> Dict[str, Any]:

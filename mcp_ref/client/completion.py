@@ -34,18 +34,6 @@ _LARGEST = 64 * 1024
 """The characters of an answer that is kept, at most."""
 
 
-class CompletionQuestion:
-    """A completion that is to be asked for: its params, and the answer if it is known."""
-
-    def __init__(
-        self, params: Dict[str, Any], key: Any, version: List[Version], answer: Optional[CompleteResult]
-    ) -> None:
-        self.params = params
-        self.key = key
-        self.version = version
-        self.answer = answer
-
-
 class CompletionCache:
     """The completions asked of one server, and its answers that are kept. Thread-safe."""
 
@@ -59,8 +47,9 @@ class CompletionCache:
 
     def ask(
         self, ref: Ref, argument: str, value: str, arguments: Optional[Mapping[str, str]], fresh: bool
-    ) -> CompletionQuestion:
-        """Check the question, and return it with the answer, if that is cached. ``fresh``: True to leave the cache out.
+    ) -> Tuple[Dict[str, Any], Optional[CompleteResult], Callable[[Dict[str, Any]], CompleteResult]]:
+        """Check the question, and return its params, its answer, if that is cached, and the function that makes the
+        message of an answer, and keeps it. ``fresh``: True to leave the cache out.
 
         Raises `LocalProtocolError` for what may not be asked, `Busy` if this was asked too often.
         """
@@ -77,17 +66,14 @@ class CompletionCache:
         limits = self._connection.limits
         if answer is None and not self._connection.rate("max_completions_per_second").take():
             raise Busy("more completions than max_completions_per_second (%g)" % limits.max_completions_per_second)
-        return CompletionQuestion(wire, key, self._cache.version(_KINDS), answer)
-
-    def reader(self, question: CompletionQuestion) -> Callable[[Dict[str, Any]], CompleteResult]:
-        """Return the function that makes the message of the answer to a question, and keeps it."""
+        version = self._cache.version(_KINDS)
 
         def read(result: Dict[str, Any]) -> CompleteResult:
             answer = self._read(result)
-            self._keep(question, answer)
+            self._keep(key, version, answer)
             return answer
 
-        return read
+        return wire, answer, read
 
     def _find(self, key: Any) -> Optional[CompleteResult]:
         with self._lock:
@@ -96,18 +82,18 @@ class CompletionCache:
             until, answer = self._kept.get(key, (0.0, None))
             return answer if until > deadline.clock() else None
 
-    def _keep(self, question: CompletionQuestion, answer: CompleteResult) -> None:
+    def _keep(self, key: Any, version: List[Version], answer: CompleteResult) -> None:
         limits = self._connection.limits
         if sum(map(len, answer.completion.values)) > _LARGEST:
             return
         with self._lock:
-            if question.version != self._cache.version(_KINDS):
+            if version != self._cache.version(_KINDS):
                 return  # out of date already
-            if self._version != question.version:
+            if self._version != version:
                 self._kept.clear()
-                self._version = question.version
-            self._kept.pop(question.key, None)
-            self._kept[question.key] = (deadline.clock() + limits.cached_completion_seconds, answer)
+                self._version = version
+            self._kept.pop(key, None)
+            self._kept[key] = (deadline.clock() + limits.cached_completion_seconds, answer)
             while len(self._kept) > limits.max_cached_completions:
                 self._kept.popitem(last=False)
 

@@ -54,7 +54,7 @@ from ..protocol import envelope, lifecycle
 from ..protocol.lifecycle import UNDECLARED, modern, older
 from ..revisions import Revision
 from ..transports.base import last_words
-from .cache import ServerCache, SharedAnswers
+from .cache import ServerCache
 
 if TYPE_CHECKING:
     from .client import Client
@@ -66,19 +66,13 @@ ASSUMED: Dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}, "complet
 class Handshake:
     """Introduces a client to its server, and takes what the server says of itself.
 
-    ``info`` is the client's name, ``declared_to(revision)`` returns the capabilities that it declares to a server of
-    that revision; ``shared``: where public answers are shared with other clients. What the server says is stored in the
-    owner: ``server_info``, ``server_capabilities``, ``instructions``.
+    ``declared_to(revision)`` returns the capabilities that the client declares to a server of that revision. What the
+    server says is stored in the owner: ``server_info``, ``server_capabilities``, ``instructions``.
     """
 
-    def __init__(
-        self, owner: "Client", info: Implementation, declared_to: Callable[[Revision], ClientCapabilities],
-        shared: Optional[SharedAnswers] = None,
-    ) -> None:
+    def __init__(self, owner: "Client", declared_to: Callable[[Revision], ClientCapabilities]) -> None:
         self._owner = owner
-        self._info = info
         self._declared_to = declared_to
-        self._shared = shared
         self.log_level: Optional[str] = None
 
     def capabilities(self, asked: Revision, revision: Revision) -> Dict[str, Any]:
@@ -93,7 +87,8 @@ class Handshake:
 
         ``ours``: the revisions that may be agreed on, newest last, which is offered.
         """
-        opening = encode(InitializeRequestParams(ours[-1].name, self._declared_to(ours[-1]), self._info), ours[-1])
+        params = InitializeRequestParams(ours[-1].name, self._declared_to(ours[-1]), self._owner.info)
+        opening = encode(params, ours[-1])
         connection.session.capabilities = self._owner.with_extensions(opening["capabilities"], ours[-1])
         return opening
 
@@ -120,17 +115,13 @@ class Handshake:
     def _begin(self, connection: Connection, capabilities: Mapping[str, Any]) -> ServerCache:
         """Begin with an empty cache; ``capabilities``: those by which the server tells of changes by itself."""
         place = (connection.transport.address or connection.transport.origin, connection.session.rules.name)
-        cache = ServerCache(capabilities, self._owner.limits, self._shared, place)
+        cache = ServerCache(capabilities, self._owner.limits, self._owner.cache, place)
         connection.state["lists"] = cache
         if UNDECLARED in self._owner.tolerate:
             connection.session.forgive = connection.forgive
         return cache
 
     # Without
-
-    def reset(self) -> None:
-        """Forget the log level of the connection before: another one is about to be opened."""
-        self.log_level = None
 
     def assume(self, connection: Connection, revision: Revision) -> None:
         """Speak this revision, and say everything in each request [2026-07-28 basic/index §`_meta`] MUST."""
@@ -140,7 +131,7 @@ class Handshake:
     def _fill_envelope(self, connection: Connection) -> None:
         """Set what each request says of us: also our name [2026-07-28 basic/index §`_meta`] SHOULD."""
         session = connection.session
-        info = encode(self._info, session.rules)
+        info = encode(self._owner.info, session.rules)
         connection.envelope = envelope.fields(session.rules, session.capabilities, info, self.log_level)
 
     def discovered(self, connection: Connection, result: Optional[Dict[str, Any]]) -> None:

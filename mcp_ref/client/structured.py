@@ -61,7 +61,7 @@ class ResultCheck:
         content, structured = result.content, result.structured_content
         if not _WITH_DATA.isdisjoint(map(type, content)):
             self._check_blocks(result)
-        if not self._has_structured or result.is_error or (structured is None and not self.tools.is_known):
+        if not self._has_structured or result.is_error or (structured is None and self.tools.named() is None):
             return result  # most tools have no schema; their results alone are no reason to ask
         wrong = self._problem(name, structured, version)
         if wrong and not self.tools.server_notifies and not self._list():

@@ -477,8 +477,12 @@ def augmented(route: Route) -> Route:
 def route(method: str) -> Optional[Route]:
     """Return how a request about tasks is answered: all but `tasks/result` on the reader, so that they never wait for
     a callback; None for other methods."""
-    made = _ROUTES.get(method)
-    return None if made is None else made()
+    if method not in _ANSWERS:
+        return None
+    cls, answer = _ANSWERS[method]
+    read, is_result = params_reader(cls, _RULES), method == TASK_RESULT
+    return Route(lambda context, params: answer(context, read(params, context)), inline=not is_result,
+                 deferred=is_result)
 
 
 def tasks_of(context: Context) -> ReceivedTasks:
@@ -497,48 +501,30 @@ def check_rate(context: Context) -> None:
                        % (LIMIT, rate.per_second))
 
 
-def _get() -> Route:
-    read = params_reader(TaskIdParams, _RULES)
-
-    def get(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-        tasks = tasks_of(context)
-        task = tasks.find(context, read(params, context).task_id)
-        with tasks.lock:
-            return flat(task)
-
-    return Route(get, inline=True)
+def _get(context: Context, params: TaskIdParams) -> Dict[str, Any]:
+    tasks = tasks_of(context)
+    task = tasks.find(context, params.task_id)
+    with tasks.lock:
+        return flat(task)
 
 
-def _cancel() -> Route:
-    read = params_reader(TaskIdParams, _RULES)
-
-    def cancel(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-        tasks = tasks_of(context)
-        return tasks.cancel(tasks.find(context, read(params, context).task_id))
-
-    return Route(cancel, inline=True)
+def _cancel(context: Context, params: TaskIdParams) -> Dict[str, Any]:
+    tasks = tasks_of(context)
+    return tasks.cancel(tasks.find(context, params.task_id))
 
 
-def _list() -> Route:
-    read = params_reader(PaginatedRequestParams, _RULES)
-
-    def page(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-        check_rate(context)
-        return tasks_of(context).page(read(params, context).cursor)
-
-    return Route(page, inline=True)
+def _list(context: Context, params: PaginatedRequestParams) -> Dict[str, Any]:
+    check_rate(context)
+    return tasks_of(context).page(params.cursor)
 
 
-def _result() -> Route:
-    read = params_reader(TaskIdParams, _RULES)
-
-    def wait(context: Context, params: Dict[str, Any]) -> None:
-        tasks = tasks_of(context)
-        tasks.wait(tasks.find(context, read(params, context).task_id), context)
-
-    return Route(wait, deferred=True)
+def _result(context: Context, params: TaskIdParams) -> None:
+    tasks = tasks_of(context)
+    tasks.wait(tasks.find(context, params.task_id), context)
 
 
-_ROUTES: Dict[str, Callable[[], Route]] = {
-    GET_TASK: _get, CANCEL_TASK: _cancel, LIST_TASKS: _list, TASK_RESULT: _result,
+_ANSWERS: Dict[str, Tuple[Any, Callable[[Context, Any], Optional[Dict[str, Any]]]]] = {
+    GET_TASK: (TaskIdParams, _get), CANCEL_TASK: (TaskIdParams, _cancel), LIST_TASKS: (PaginatedRequestParams, _list),
+    TASK_RESULT: (TaskIdParams, _result),
 }
+"""Request -> the class of its params, and the function that answers it."""
