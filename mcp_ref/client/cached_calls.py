@@ -4,15 +4,15 @@
 """
 
 import marshal
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Sequence, Set, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Sequence, Set
 
 from .. import deadline
 from ..errors import INVALID_PARAMS, PeerError, PeerProtocolError
 from ..jsonrpc import shown
 from ..methods import LIST_TOOLS
 from ..peer.dispatcher import Connection
-from ..protocol.results import TTL_MS, hints, key
-from .cache import LISTS, MethodCache, ServerCache
+from ..protocol.results import TTL_MS, Hints, hints, key
+from .cache import LISTS, MethodCache, ServerCache, Version
 from .options import REQUEST_DEFAULTS, Reader
 from .request_flow import Requests, known
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from .client import Client
     from .options import Options
     from .structured import ResultCheck
-
-_RESTART: Any = object()
-"""A mark between pages: the list is read from its first page again."""
 
 
 class CachedCalls:
@@ -54,82 +51,70 @@ class CachedCalls:
     def page(self, kind: str, cursor: Optional[str], refresh: bool, options: "Options") -> Any:
         """Return one page of a list; ``kind``: a key of LISTS, ``refresh``: True to ask in any case."""
         cache = self.cache[kind]
+
+        def keep(key: "Key", page: Any, told: Hints, version: Version, result: Dict[str, Any]) -> None:
+            if not cache.keep_page(cursor, page, told, version, size_of(result)):
+                self._owner.connection.counters.note("mixed cache scope", "%s: its pages do not agree" % cache.method)
+
         params = None if cursor is None else {"cursor": cursor}
-        key = _key_of(cache, params, options)
-        page = None if refresh or key is None else cache.fresh(key)
-        if page is not None:
-            return page
-        version = cache.version  # noted before asking: see `MethodCache.keep`
-
-        def keep(result: Dict[str, Any], page: Any) -> None:
-            self._check_ttl(cache.method, result)
-            if not cache.keep_page(cursor, page, hints(result), version, size_of(result)):
-                self._owner.connection.counters.note(
-                    "mixed cache scope", "%s: its pages do not agree" % cache.method)
-
-        return self._requests.call(
-            cache.method, params, options, self._page_reader(cache.method), keep if key is not None else None)
+        return self._ask(cache, params, refresh, options, self._page_reader(cache.method), keep)
 
     def answer(
-        self, method: str, params: Dict[str, Any], size: Union[int, Callable[[Dict[str, Any]], int]], refresh: bool,
+        self, method: str, params: Dict[str, Any], size: Callable[[Dict[str, Any]], int], refresh: bool,
         options: "Options", read: Optional[Reader] = None,
     ) -> Any:
-        """Return the answer to a request that has no pages. ``size``: what it counts, or a function of the result."""
+        """Return the answer to a request that has no pages. ``size``: what a result counts."""
         cache = self.cache.others[method]
-        key = _key_of(cache, params, options)
-        message = None if refresh or key is None else cache.fresh(key)
-        if message is not None:
-            return message
-        version = cache.version
 
-        def keep(result: Dict[str, Any], message: Any) -> None:
-            self._check_ttl(method, result)
-            told = hints(result)
-            if told.ttl > 0 and key is not None:
-                cache.keep(key, message, told, size(result) if callable(size) else size, version)
+        def keep(key: "Key", message: Any, told: Hints, version: Version, result: Dict[str, Any]) -> None:
+            if told.ttl > 0:
+                cache.keep(key, message, told, size(result), version)
 
-        return self._requests.call(method, params, options, read, keep if key is not None else None)
+        return self._ask(cache, params, refresh, options, read, keep)
 
-    def _check_ttl(self, method: str, result: Dict[str, Any]) -> None:
-        """Count a time to live that is no integer from 0 up; it is taken as `hints` says
-        [2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field] SHOULD."""
-        ttl = result.get(TTL_MS, 0)
-        if type(ttl) is not int or ttl < 0:
-            self._owner.connection.counters.note("number out of range", "%s: ttlMs of %.40r" % (method, ttl))
+    def _ask(
+        self, cache: MethodCache, params: Optional[Dict[str, Any]], refresh: bool, options: "Options",
+        read: Optional[Reader], keep: "Callable[[Key, Any, Hints, Version, Dict[str, Any]], None]",
+    ) -> Any:
+        """Return an answer from the cache, or ask for it and keep it; some options make it one that must not be kept.
+        """
+        cache_key = _key_of(cache, params, options)
+        if cache_key is None:
+            return self._requests.call(cache.method, params, options, read)
+        found = None if refresh else cache.fresh(cache_key)
+        if found is not None:
+            return found
+        version = cache.version  # noted before asking: see `MethodCache.keep`
+
+        def take(result: Dict[str, Any], message: Any) -> None:
+            # An integer from 0 up, or it is taken as `hints` says
+            # [2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field] SHOULD
+            ttl = result.get(TTL_MS, 0)
+            if type(ttl) is not int or ttl < 0:
+                self._owner.connection.counters.note(
+                    "number out of range", "%s: ttlMs of %.40r" % (cache.method, ttl))
+            keep(cache_key, message, hints(result), version, result)
+
+        return self._requests.call(cache.method, params, options, read, take)
 
     # All pages
 
     def items(self, kind: str, refresh: bool, options: "Options") -> Iterator[Any]:
-        """Yield the items of all pages. An item that was yielded before the list had to be read again is left out."""
-        cache = self.cache[kind]
+        """Yield the items of all pages of a list. It ends only where there is no next cursor, because "" is one.
+
+        A cursor is handed back as it came, and nothing is assumed of it or of the size of a page
+        [.. server/utilities/pagination §Implementation Guidelines] MUST; but one that came before leads in a circle.
+        One that the server takes no longer makes all pages worthless: once, the list is read from its beginning, and
+        items that were yielded before are left out
+        [2026-07-28 server/utilities/caching §Interaction with Pagination] SHOULD.
+        """
+        cache, limits = self.cache[kind], self._owner.limits
         kept = None if refresh or _key_of(cache, None, options) is None else cache.current()
         if kept is not None:
             yield from kept
             return
         yielded: Set[str] = set()
-        is_restarted = False
-        named = LISTS[kind].named
-        for page in self._pages(kind, refresh, options):
-            if page is _RESTART:
-                is_restarted = True
-                continue
-            for item in getattr(page, kind):
-                name = getattr(item, named)
-                if is_restarted and name in yielded:
-                    continue
-                yielded.add(name)
-                yield item
-
-    def _pages(self, kind: str, refresh: bool, options: "Options") -> Iterator[Any]:
-        """Yield all pages of a list. It ends only where there is no next cursor, because "" is one.
-
-        A cursor is handed back as it came, and nothing is assumed of it or of the size of a page
-        [.. server/utilities/pagination §Implementation Guidelines] MUST; but one that came before leads in a circle.
-        One that the server takes no longer makes all pages worthless: once, the list is read from its beginning
-        [2026-07-28 server/utilities/caching §Interaction with Pagination] SHOULD.
-        """
-        limits = self._owner.limits
-        seen: Set[int] = set()  # hashes: nothing says how long a cursor is
+        seen: Set[int] = set()  # hashes of cursors: nothing says how long one is
         cursor: Optional[str] = None
         spent, is_restarted = 0.0, False
         while True:
@@ -139,13 +124,16 @@ class CachedCalls:
             except PeerError as error:
                 if error.code != INVALID_PARAMS or cursor is None or is_restarted:
                     raise
-                self.cache[kind].forget_pages()
+                self.cache[kind].forget_pages()  # of the connection that there is now
                 cursor, is_restarted = None, True
                 seen.clear()
-                yield _RESTART
                 continue
             spent += deadline.clock() - start
-            yield page
+            for item in getattr(page, kind):
+                name = getattr(item, LISTS[kind].named)
+                if not is_restarted or name not in yielded:
+                    yielded.add(name)
+                    yield item
             cursor = page.next_cursor
             if cursor is None:
                 return

@@ -737,7 +737,8 @@ class Client(Role):
             self._handshake.learn(connection, result)
             return answer
 
-        return self._cached.answer(DISCOVER, {}, 1, refresh, options, read)  # type: ignore[no-any-return]
+        return self._cached.answer(  # type: ignore[no-any-return]
+            DISCOVER, {}, lambda result: 1, refresh, options, read)
 
     # Tasks
 
