@@ -33,7 +33,7 @@ class CachedCalls:
     @property
     def cache(self) -> ServerCache:
         """The cache of the server that the client is connected to. Raises `LocalProtocolError` if it is to none."""
-        return known(self._owner.connection, "lists")  # type: ignore[no-any-return]
+        return known(self._owner.connection)
 
     def result_check(self) -> "ResultCheck":
         """Return the check of results of this server's tools."""

@@ -579,7 +579,7 @@ class Client(Role):
         [..2025-11-25 server/resources §Subscriptions].
         """
         options = with_defaults(Client.subscribe_resource, REQUEST_DEFAULTS, options)
-        known(self.connection, "lists")
+        known(self.connection)
         if self.revision.stateless:
             self.listening.subscribe(uri, callback)
             return
@@ -596,7 +596,7 @@ class Client(Role):
     def unsubscribe_resource(self, uri: str, **options: "Unpack[RequestOptions]") -> None:
         """End a subscription [..2025-11-25 server/resources §Subscriptions]; its callback is not called any more."""
         options = with_defaults(Client.unsubscribe_resource, REQUEST_DEFAULTS, options)
-        known(self.connection, "lists")
+        known(self.connection)
         if self.revision.stateless:
             self.listening.unsubscribe(uri)
             return
@@ -714,7 +714,7 @@ class Client(Role):
         if level not in LEVELS:
             raise LocalProtocolError("log level %.80r: it is one of %s" % (level, ", ".join(LEVELS)))
         if self.revision.stateless:
-            known(self.connection, "lists")
+            known(self.connection)
             self._handshake.set_log_level(self.connection, level)
         else:
             self._requests.call(SET_LOG_LEVEL, {"level": level}, options)
@@ -765,7 +765,7 @@ class Client(Role):
             return start(self, params, ttl, options)
         from ..ext.tasks.client.generations import StatelessTask
 
-        known(self.connection, "lists")
+        known(self.connection)
         result = self._requests.call(CALL_TOOL, params, options, lambda result: result, until="task")
         if result.get("resultType") != "task" or not self.revision.stateless:
             return StatelessTask.finished(self, result, name)

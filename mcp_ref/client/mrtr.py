@@ -93,8 +93,6 @@ def resumed(
     a request that takes none.
     """
     params = dict(params or {})
-    if responses is None and state is None:
-        return params
     row = lookup(method, revision)
     if row is None or row.other != INPUT_REQUIRED:
         text = "%s takes no input_responses and no request_state in revision %s"

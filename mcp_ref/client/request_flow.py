@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from ..peer.extension import Extension, Waiting
     from ..peer.future import RequestFuture
     from ..peer.inflight import Incoming
+    from .cache import ServerCache
     from .client import Client
     from .mrtr import InputRounds
     from .options import Options
@@ -149,7 +150,7 @@ class Requests:
         found: Optional[Reader] = connection.state.get(method)
         if found is None:
             if method != PING:
-                known(connection, "lists")
+                known(connection)
             found = connection.state[method] = _result_reader(method, connection)
         if self._owner.server_info is not None or not connection.session.rules.stateless:
             return found
@@ -163,12 +164,12 @@ class Requests:
         return meet_and_read
 
 
-def known(connection: Connection, name: str) -> Any:
-    """Return what the opening has put into the state of a connection under this name.
+def known(connection: Connection) -> "ServerCache":
+    """Return the cache of the server, which the opening has put into the state of a connection.
 
     Raises `LocalProtocolError` while the client is being opened.
     """
-    found = connection.state.get(name)
+    found: "Optional[ServerCache]" = connection.state.get("lists")
     if found is None:
         raise LocalProtocolError("the client is not connected yet: open() still finds out what the server speaks")
     return found
@@ -181,12 +182,13 @@ def _with_options(
     meta, rounds = options["meta"], options.get("rounds")
     if meta is not None:
         params = dict(params or {}, _meta=meta)
+    if rounds is not None:
+        is_manual(rounds)
     responses, state = options.get("input_responses"), options.get("request_state")
-    if responses is None and state is None and rounds is None:
+    if responses is None and state is None:
         return params
     from .mrtr import resumed  # late: most servers never ask
 
-    is_manual(rounds)
     return resumed(connection.session.rules, method, params, responses, state)
 
 
@@ -277,9 +279,10 @@ class RequestFlow:
                 rules = connection.session.rules
                 if rules.tasks and "task" in (self.params or {}):
                     yield EXTEND
-                    from ..ext.tasks.client.generations import finish
+                    from ..ext.tasks.client.generations import HandshakeTask
 
-                    result = finish(owner, self.params or {}, result, self._patience())
+                    task = HandshakeTask.created(owner, result, (self.params or {})["name"])
+                    result = task.settled(self._patience())
                 elif rules.result_type and result.get("resultType", COMPLETE) != COMPLETE:
                     is_plain = False
                     if self._extension_of(result) is not None:

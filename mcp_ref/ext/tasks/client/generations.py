@@ -468,8 +468,3 @@ def call_as_task(client: "Client", params: Dict[str, Any], options: "Options") -
     """Call a tool as a task, and wait as a call does."""
     task = start(client, params, None, options)
     return task.checked(task.settled(Waiting(options["timeout"], options["progress"], options["extend_on_progress"])))
-
-
-def finish(client: Any, params: Dict[str, Any], result: Dict[str, Any], waiting: Waiting) -> Dict[str, Any]:
-    """Return the result of a call of a future that goes on as a task."""
-    return HandshakeTask.created(client, result, params["name"]).settled(waiting)
