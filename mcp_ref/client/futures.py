@@ -127,6 +127,8 @@ class CallFuture(RequestFuture[Answer]):
             self.set_result(done.value)
         except RequestCancelled:
             self._settle_cancelled()
+        except McpError as error:
+            self.set_exception(error.with_traceback(None))  # as `Requests.run`
         except Exception as error:
             self.set_exception(error)
         else:

@@ -114,8 +114,11 @@ class Requests:
         outcome: Any = None
         try:
             while True:
-                if steps.send(outcome) is not SEND:
-                    outcome = None
+                try:
+                    step, outcome = steps.send(outcome), None
+                except StopIteration as done:
+                    return done.value
+                if step is not SEND:
                     continue
                 try:
                     outcome = flow.connection.request(
@@ -123,9 +126,8 @@ class Requests:
                         options["extend_on_progress"], within)
                 except (TransportError, PeerError) as error:
                     outcome = error
-        except StopIteration as done:
-            return done.value
         except McpError as error:
+            outcome = None  # the error refers to this frame: no circle
             raise error.with_traceback(None)
 
     def submit(
@@ -404,7 +406,7 @@ def _may_be_sent_again(
     if isinstance(error, PeerError):
         return connection.session.rules.stateless and error.code in _BY_CODE
     if not connection.session.rules.stateless:
-        return isinstance(error, ConnectionLost)
+        return isinstance(error, ConnectionLost) and error.unsent
     return isinstance(error, _LOST) and owner.wanted and not _may_have_run(owner, connection, error, method, params)
 
 
@@ -424,8 +426,10 @@ def _final_error(owner: "Client", connection: Connection, error: McpError, metho
     """Return what the caller gets for an error of a request that is not sent again (any more).
 
     Where the request may have had an effect that a second one would repeat, that is a `ConnectionLost` with
-    ``may_have_run``.
+    ``may_have_run``; in the handshake era the error says how to go on.
     """
+    if isinstance(error, ConnectionLost) and not connection.session.rules.stateless:
+        return owner._with_advice(connection, error)
     if not _may_have_run(owner, connection, error, method, params):
         return error
     lost = error if isinstance(error, ConnectionLost) else ConnectionLost(str(error))

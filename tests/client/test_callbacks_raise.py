@@ -162,9 +162,13 @@ def test_progress_and_done_callbacks_of_a_future(revision, caplog):
 
 
 @both_eras
-def test_progress_of_a_call_that_waits_is_raised_to_the_caller(revision, caplog):
-    with connected(announcing(), revision) as client, pytest.raises(LookupError):
-        client.call_tool("announce", progress=fail)
+@pytest.mark.parametrize("error", [LookupError, StopIteration])
+def test_progress_of_a_call_that_waits_is_raised_to_the_caller(error, revision, caplog):
+    def fails(*step: object) -> None:
+        raise error
+
+    with connected(announcing(), revision) as client, pytest.raises(error):
+        client.call_tool("announce", progress=fails)
 
 
 @both_eras

@@ -229,14 +229,16 @@ def lost(call, match):
     return caught.value
 
 
+@pytest.mark.parametrize("form", ["call", "future"])
 @pytest.mark.parametrize("era", ["legacy", "auto"])
-def test_with_a_handshake_a_child_that_ended_is_an_error_until_it_is_reconnected(tmp_path, era):
+def test_with_a_handshake_a_child_that_ended_is_an_error_until_it_is_reconnected(tmp_path, era, form):
     family = Family(tmp_path, "plain", era="legacy")
     with family.client(era=era) as client:
         assert str(client.revision) == "2025-11-25"
         kept = client.list_tools()
         advice = r"exited with code 3; last stderr lines: last words\nclient.reconnect\(\) .*restart=True"
-        assert not lost(lambda: client.call_tool("plain"), r"tools/call \(request \d+\): server " + advice).unsent
+        call = client.call_tool if form == "call" else lambda name: client.submit_tool(name).result(PATIENCE)
+        assert not lost(lambda: call("plain"), r"tools/call \(request \d+\): server " + advice).unsent
         for call in (client.list_prompts, lambda: client.submit_tool("plain").result(PATIENCE)):
             assert lost(call, "was not sent: server " + advice).unsent
         assert len(family.starts) == 1
