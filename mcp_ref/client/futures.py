@@ -135,8 +135,8 @@ class CallFuture(RequestFuture[Answer]):
             if step is ANSWER:
                 self._later("answering what the server asks", self._resume, True)
             else:
-                name = "again" if step is RETRY else "extension"
-                start_or_call("mcp-ref:%s:%s" % (name, self._connection.transport.name), self._resume)
+                name = "mcp-ref:again:%s" if step is RETRY else "mcp-ref:extension:%s"
+                start_or_call(name % self._connection.transport.name, self._resume)
 
     def _settle_cancelled(self) -> None:
         with self._settling:

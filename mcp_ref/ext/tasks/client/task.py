@@ -2,8 +2,8 @@
 
 `ToolTask` is what `Client.start_tool` and `Client.task` return. It asks the server how the task is, no more often than
 the server wants to be asked, puts the questions of the server to the callbacks of the client, and fetches the result.
-What differs between the generations is in its two subclasses: `mcp_ref.ext.tasks.client.generations` for the extension
-of 2026-07-28, `mcp_ref.ext.tasks.client.generations` for 2025-11-25.
+What differs between the extension of 2026-07-28 and 2025-11-25 is in its two subclasses in
+`mcp_ref.ext.tasks.client.generations`.
 
 A look that is lost on the way is made again, a few times: it only asks. Nothing here runs on a thread of its own; the
 task is looked at while a caller waits in `ToolTask.wait` or `ToolTask.result`, or in a call of the client.
