@@ -458,8 +458,7 @@ def _list_tools(owner: "Client", connection: Connection, error: PeerError) -> No
     """
     if error.method != CALL_TOOL:
         raise error
-    for _ in owner.tools(refresh=True):
-        pass
+    owner.tools(refresh=True)
 
 
 def _change_version(owner: "Client", connection: Connection, error: PeerError) -> None:

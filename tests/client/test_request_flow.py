@@ -10,7 +10,6 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.client.mrtr import InputRounds
-from mcp_ref.client.options import REQUEST_DEFAULTS
 from mcp_ref.client.request_flow import ANSWER, EXTEND, RETRY, SEND, RequestFlow
 from mcp_ref.errors import AnswerLost, LocalProtocolError, PeerError, RequestCancelled, RequestTimeout
 from mcp_ref.limits import Limits
@@ -54,14 +53,15 @@ def now(monkeypatch):
     return seconds
 
 
-MANUAL = {**REQUEST_DEFAULTS, "rounds": "manual"}
+OPTIONS = {"timeout": None, "progress": None, "extend_on_progress": False, "meta": None}
+MANUAL = {**OPTIONS, "rounds": "manual"}
 DONE = "done"
 
 
 class Flow:
     """A flow that is driven by hand; `step` is what it wants next, DONE at its end with `result`."""
 
-    def __init__(self, owner, options=REQUEST_DEFAULTS, read=lambda result: result):
+    def __init__(self, owner, options=OPTIONS, read=lambda result: result):
         self.kept = []
         self.flow = RequestFlow(owner, owner.connection, "prompts/get", {"name": "p"}, options, read,
                                 lambda result, message: self.kept.append(message))
