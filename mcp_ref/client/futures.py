@@ -11,13 +11,15 @@ own.
 
 import threading
 from concurrent.futures import Future, InvalidStateError
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ..errors import McpError, RequestCancelled, TransportError
 from ..peer.future import Answer, RequestFuture
 from ..peer.request_table import Pending, Progress
 from ..threads import start_or_call
-from .request_flow import ANSWER, RETRY, SEND, RequestFlow
+
+if TYPE_CHECKING:
+    from .request_flow import RequestFlow
 
 CANCELLED = "cancelled by the caller"
 
@@ -29,7 +31,7 @@ class CallFuture(RequestFuture[Answer]):
     takes.
     """
 
-    def __init__(self, flow: RequestFlow, check: Optional[Callable[[Any], Any]]) -> None:
+    def __init__(self, flow: "RequestFlow", check: Optional[Callable[[Any], Any]]) -> None:
         super().__init__(flow.connection, lambda result: result)
         self._check = check
         self._check_error: Optional[McpError] = None
@@ -43,7 +45,7 @@ class CallFuture(RequestFuture[Answer]):
         error: Optional[McpError] = None
         while True:
             step, error = self._steps.send(error), None
-            if step is SEND:
+            if step is self._flow.SEND:
                 try:
                     self._send()
                     return self
@@ -116,7 +118,7 @@ class CallFuture(RequestFuture[Answer]):
         """Go on to the next step, and have it done by the thread that is for it. ``outcome``: what SEND has brought."""
         try:
             step = self._steps.send(outcome)
-            while step is SEND:
+            while step is self._flow.SEND:
                 try:
                     self._send()
                     return
@@ -132,10 +134,10 @@ class CallFuture(RequestFuture[Answer]):
         except Exception as error:
             self.set_exception(error)
         else:
-            if step is ANSWER:
+            if step is self._flow.ANSWER:
                 self._later("answering what the server asks", self._resume, True)
             else:
-                name = "mcp-ref:again:%s" if step is RETRY else "mcp-ref:extension:%s"
+                name = "mcp-ref:again:%s" if step is self._flow.RETRY else "mcp-ref:extension:%s"
                 start_or_call(name % self._connection.transport.name, self._resume)
 
     def _settle_cancelled(self) -> None:

@@ -72,8 +72,6 @@ if TYPE_CHECKING:
 
 Params = Optional[Dict[str, Any]]
 
-SEND, RETRY, EXTEND, ANSWER = "send", "retry", "extend", "answer"
-"""The steps of `RequestFlow.steps`."""
 MANUAL = "manual"
 """The value of ``rounds`` of a caller who answers what the server asks by himself."""
 ANNOTATED: Dict[str, str] = {
@@ -118,7 +116,7 @@ class Requests:
                     step, outcome = steps.send(outcome), None
                 except StopIteration as done:
                     return done.value
-                if step is not SEND:
+                if step is not flow.SEND:
                     continue
                 try:
                     outcome = flow.connection.request(
@@ -234,6 +232,8 @@ class RequestFlow:
     which the flow ends, too.
     """
 
+    SEND, RETRY, EXTEND, ANSWER = "send", "retry", "extend", "answer"
+    """The steps."""
     _rounds: "Optional[InputRounds]" = None
     _waiting: "Optional[Waiting]" = None
     _cancelled: Optional[str] = None
@@ -262,7 +262,7 @@ class RequestFlow:
         try:
             while True:
                 began = deadline.clock()
-                result = yield SEND
+                result = yield self.SEND
                 seconds += deadline.clock() - began  # without the time that users take to answer
                 # A request without rounds is bounded by the deadline of its connection, which pauses for a person, too.
                 if self._rounds is not None and seconds > owner.limits.request_ceiling:
@@ -272,7 +272,7 @@ class RequestFlow:
                 if isinstance(result, McpError):
                     if is_again or not _may_be_sent_again(owner, connection, result, method, self.params):
                         raise _final_error(owner, connection, result, method, self.params)
-                    yield RETRY
+                    yield self.RETRY
                     self.connection = owner._retry_connection(connection, result, method, self.params)
                     is_again = True
                     continue
@@ -280,7 +280,7 @@ class RequestFlow:
                     return result
                 rules = connection.session.rules
                 if rules.tasks and "task" in (self.params or {}):
-                    yield EXTEND
+                    yield self.EXTEND
                     from ..ext.tasks.client.generations import HandshakeTask
 
                     task = HandshakeTask.created(owner, result, (self.params or {})["name"])
@@ -290,7 +290,7 @@ class RequestFlow:
                     if self._extension_of(result) is not None:
                         if result["resultType"] == self._until:
                             return result
-                        yield EXTEND
+                        yield self.EXTEND
                         result = self._extended(result)
                     from .mrtr import InputRounds, required_input  # late: most servers never ask
 
@@ -301,7 +301,7 @@ class RequestFlow:
                         rounds = self._rounds = self._rounds or InputRounds(owner, method, first_params)
                         if self._cancelled is not None:  # read after `_rounds` is set, see `cancel`
                             rounds.cancel(self._cancelled)
-                        yield ANSWER
+                        yield self.ANSWER
                         self.params = rounds.answer(connection, result)
                         self.connection = owner.connection  # another one, if it was renewed while the user was asked
                         is_again = False

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.client.mrtr import InputRounds
-from mcp_ref.client.request_flow import ANSWER, EXTEND, RETRY, SEND, RequestFlow
+from mcp_ref.client.request_flow import RequestFlow
 from mcp_ref.errors import AnswerLost, LocalProtocolError, PeerError, RequestCancelled, RequestTimeout
 from mcp_ref.limits import Limits
 from mcp_ref.messages.mrtr import InputRequiredResult
@@ -55,6 +55,7 @@ def now(monkeypatch):
 
 OPTIONS = {"timeout": None, "progress": None, "extend_on_progress": False, "meta": None}
 MANUAL = {**OPTIONS, "rounds": "manual"}
+SEND, RETRY, EXTEND, ANSWER = RequestFlow.SEND, RequestFlow.RETRY, RequestFlow.EXTEND, RequestFlow.ANSWER
 DONE = "done"
 
 
