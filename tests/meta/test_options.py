@@ -36,6 +36,7 @@ FREE = {
     "options:spelt.checked": "looks at the names before the call gets them",
     "server/hints/signature:taking_names.call": "the arguments of a tool",
     "server/registry/checks:check_texts": "option -> text, to be checked",
+    "streamable/server/http_sse:SseEndpoint.__init__": "options of Endpoint, which refuses what it does not know",
     "testing/__init__:Connected.__init__": "options of connect, which refuses what it does not know",
     "testing/__init__:connected": "likewise",
     "testing/__init__:each_revision": "likewise",

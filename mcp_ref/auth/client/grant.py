@@ -11,10 +11,10 @@ A grant serves any number of servers. It keeps nothing about any of them but wha
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypedDict
 
 from ...limits import DEFAULT, Limits
-from ...options import spelt
+from ...options import spelt, takes, with_defaults
 from ...streamable.client.auth_provider import Authorizer, Authorizing
 from .single_flight import GrantContext
 from .store import MemoryStore, TokenStore
@@ -23,8 +23,30 @@ from .token_endpoint import ClientInfo, Token
 if TYPE_CHECKING:
     import ssl
 
+    from typing_extensions import Unpack
+
     from ..discover import Discovered
     from ..jose import Signer
+
+
+class GrantOptions(TypedDict, total=False):
+    """The options that all grants have, see `Grant`."""
+
+    scopes: Optional[Sequence[str]]
+    store: Optional[TokenStore]
+    choose_server: Optional[Callable[[List[str]], str]]
+    signer: "Optional[Signer]"
+    dpop: "Optional[Signer]"
+    private_networks: bool
+    tolerate: Sequence[str]
+    now: Callable[[], float]
+
+
+GRANT: GrantOptions = {
+    "scopes": None, "store": None, "choose_server": None, "signer": None, "dpop": None, "private_networks": False,
+    "tolerate": (), "now": time.time,
+}
+takes_grant_options = takes(GrantOptions, GRANT)
 
 
 class Grant(Authorizing):
@@ -32,10 +54,10 @@ class Grant(Authorizing):
 
     ``scopes``: asked for besides those that the server names; None: what the server says. ``store``: where tokens and
     registrations are kept; None: in memory. ``choose_server``: picks one of several authorization servers; None: the
-    first. ``dpop``: a signer with whose key all tokens are bound [RFC 9449]. ``private_networks``: True if a public MCP
-    server may name authorization servers in private networks, see `mcp_ref.auth.fetch`. ``tolerate``: faults of
-    authorization servers that you accept, see `mcp_ref.auth.discover.TOLERABLE`. ``now``: the time in seconds since
-    1970.
+    first. ``signer``: signs assertions instead of a secret. ``dpop``: a signer with whose key all tokens are bound
+    [RFC 9449]. ``private_networks``: True if a public MCP server may name authorization servers in private networks,
+    see `mcp_ref.auth.fetch`. ``tolerate``: faults of authorization servers that you accept, see
+    `mcp_ref.auth.discover.TOLERABLE`. ``now``: the time in seconds since 1970.
     """
 
     interactive = False
@@ -43,25 +65,21 @@ class Grant(Authorizing):
     refreshing = False
     """True if refresh tokens are wanted: then ``offline_access`` is asked for where the server lists that scope."""
 
-    def __init__(
-        self, *, scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
-        choose_server: Optional[Callable[[List[str]], str]] = None, signer: "Optional[Signer]" = None,
-        dpop: "Optional[Signer]" = None, private_networks: bool = False,
-        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
-    ) -> None:
+    @takes_grant_options
+    def __init__(self, **options: "Unpack[GrantOptions]") -> None:
+        given = with_defaults(Grant.__init__, GRANT, options, self)
+        scopes, store, tolerate = given["scopes"], given["store"], given["tolerate"]
         self.scopes = None if scopes is None else list(scopes)
         self.store = MemoryStore() if store is None else store
-        self.choose_server = choose_server
-        self.signer = signer
-        self.dpop = dpop
-        self.private_networks = private_networks
+        self.choose_server = given["choose_server"]
+        self.signer, self.dpop, self.now = given["signer"], given["dpop"], given["now"]
+        self.private_networks = given["private_networks"]
         self.tolerate = frozenset(tolerate)
         if tolerate:
             from ..discover import TOLERABLE  # late: hardly anybody needs it before a request is refused
 
             if isinstance(tolerate, str) or not self.tolerate.issubset(TOLERABLE):
                 raise ValueError("tolerate is a list of %s, not %r" % (" and ".join(map(repr, TOLERABLE)), tolerate))
-        self.now = now
         self._lock = threading.Lock()
         self._sessions: Dict[Tuple[Any, ...], Authorizer] = {}
 

@@ -28,24 +28,25 @@ import re
 import selectors
 import socket
 import sys
-import time
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Tuple
 from urllib.parse import urlsplit
 
 from ...deadline import Deadline
 from ...errors import AuthError, DiscoveryFailed, TokenRefused, Unauthorized
-from ...options import closest, spelt
+from ...options import closest, with_defaults
 from ..fetch import configured
 from . import registration
-from .grant import Grant
+from .grant import GRANT, Grant, takes_grant_options
 from .registration import check_client_id_url
 from .single_flight import GrantContext, call_in_thread
-from .store import TokenStore
 from .token_endpoint import ClientInfo, CodeFlow, Token, check_pkce, parameters, same, union
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..discover import Discovered
     from ..jose import Signer
+    from .grant import GrantOptions
 
 REDIRECT_URI = "http://localhost/callback"
 """The place to which the browser comes back; a random port is put in."""
@@ -88,29 +89,25 @@ class OAuth(Grant):
     ``none``. None: the first that the server's metadata lists. A client is registered for one method [RFC 7591 §2], so
     pass the one that yours is registered for. A dynamic registration asks for it, and keeps to what the server answers.
 
-    ``signer``: signs assertions instead of a secret. For ``scopes``, ``store``, ``choose_server``, ``dpop``,
-    ``private_networks``, ``tolerate`` and ``now`` see `Grant`. Raises ValueError for options that do not go together.
+    The other options are those of `Grant`. Raises ValueError for options that do not go together.
     """
 
     interactive = True
     refreshing = True
 
-    @spelt
+    @takes_grant_options
     def __init__(
         self, client_id: Optional[str] = None, client_secret: Optional[str] = None, *, issuer: Optional[str] = None,
         client_metadata_url: Optional[str] = None, client_name: str = "mcp_ref", client_uri: Optional[str] = None,
-        redirect_uri: Optional[str] = None, scopes: Optional[Sequence[str]] = None,
-        open_browser: Optional[Callable[[str], object]] = None, authorize: Optional[Callable[[str], str]] = None,
-        store: Optional[TokenStore] = None, ask_client: Optional[registration.AskClient] = None,
-        choose_server: Optional[Callable[[List[str]], str]] = None, signer: "Optional[Signer]" = None,
-        method: Optional[str] = None, dpop: "Optional[Signer]" = None, private_networks: bool = False,
-        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
+        redirect_uri: Optional[str] = None, open_browser: Optional[Callable[[str], object]] = None,
+        authorize: Optional[Callable[[str], str]] = None, ask_client: Optional[registration.AskClient] = None,
+        method: Optional[str] = None, **options: "Unpack[GrantOptions]"
     ) -> None:
-        if choose_server is None and issuer is not None:
-            def choose_server(issuers: List[str]) -> str:
-                return issuer if issuer in issuers else issuers[0]
-        super().__init__(scopes=scopes, store=store, choose_server=choose_server, signer=signer, dpop=dpop,
-                         private_networks=private_networks, tolerate=tolerate, now=now)
+        given = with_defaults(OAuth.__init__, GRANT, options, self)
+        super().__init__(**given)
+        signer = self.signer
+        if self.choose_server is None and issuer is not None:
+            self.choose_server = lambda issuers: issuer if issuer in issuers else issuers[0]
         if client_secret is not None and client_id is None:
             raise ValueError("a client_secret needs its client_id")
         if issuer is not None and client_id is None:

@@ -23,7 +23,9 @@ client is for the bridge, and is not passed on; the bridge shows the server behi
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, List, Mapping, Optional, Sequence, Set, TypeVar, Union
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, Hashable, List, Mapping, Optional, Sequence, Set, TypedDict, TypeVar, Union,
+)
 
 from ... import deadline
 from ...client.connecting import Target, is_command, transport_to
@@ -36,7 +38,7 @@ from ...messages.discover import DiscoverResult
 from ...messages.lifecycle import InitializeResult, ServerCapabilities
 from ...messages.subscriptions import SubscriptionsListenRequestParams
 from ...methods import DISCOVER, INITIALIZE, LISTEN, REQUEST, SERVER, WIRE, is_vendor, lookup
-from ...options import spelt
+from ...options import takes, with_defaults
 from ...peer.context import Context, Route, params_reader
 from ...peer.dispatcher import Connection
 from ...peer.extension import Extensions
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     import os
     import ssl
 
+    from typing_extensions import Unpack
+
     from ...streamable.client.auth_provider import Authorizer, Authorizing
     from ...streamable.server.authenticate import Guard
     from ...transports.lines.stderr import LineTarget
@@ -75,32 +79,45 @@ EVERYTHING: Dict[str, Any] = {
 """The capabilities of the connections of stateless clients. What the server behind has it says itself."""
 
 
+class BehindOptions(TypedDict, total=False):
+    """How a server behind is started or reached, see `Bridge`."""
+
+    env: Optional[Mapping[str, str]]
+    inherit_env: Optional[bool]
+    cwd: "Union[str, os.PathLike[str], None]"
+    stderr: "LineTarget"
+    headers: Optional[Mapping[str, str]]
+    token: Optional[str]
+    ssl_context: "Optional[ssl.SSLContext]"
+    cafile: Optional[str]
+    era: Optional[str]
+
+
+BEHIND: BehindOptions = {
+    "env": None, "inherit_env": None, "cwd": None, "stderr": None, "headers": None, "token": None, "ssl_context": None,
+    "cafile": None, "era": None,
+}
+takes_behind_options = takes(BehindOptions, BEHIND)
+
+
 class Bridge(Server):
     """A server that passes everything on to another one, and back; see `mcp_ref.devtools.bridge` for what is
     translated.
 
     ``target``: the server behind, as for `mcp_ref.connect`: a command, an address, a `Server` of this process; or a
     function that returns a transport. None: `mount` the servers, several behind one. Each session has its own.
-    The options from ``env`` to ``cafile`` say how it is started or reached, as for `mcp_ref.connect`; ``era`` which
-    revisions it is spoken to in (default: those of the client's era, if the server has any of them).
+    ``auth_behind`` and the options from ``env`` to ``cafile`` say how it is started or reached, as for
+    `mcp_ref.connect`; ``era`` which revisions it is spoken to in (default: those of the client's era, if the server has
+    any of them).
     The other options are those of `Server`; tools and the like are those of the servers behind, and none are registered
     here: `mount` a `Server` of your own. Serve it as any server: `run`, `run_http`, `listen`; and `close` it, or use
     it in a ``with`` statement: then all servers that it has started are ended.
     """
 
-    @spelt
+    @takes_behind_options
     def __init__(
         self, target: Optional[Reached] = None, *,
-        env: Optional[Mapping[str, str]] = None,
-        inherit_env: Optional[bool] = None,
-        cwd: "Union[str, os.PathLike[str], None]" = None,
-        stderr: "LineTarget" = None,
-        headers: Optional[Mapping[str, str]] = None,
-        token: Optional[str] = None,
         auth_behind: "Union[Authorizing, Authorizer, None]" = None,
-        ssl_context: "Optional[ssl.SSLContext]" = None,
-        cafile: Optional[str] = None,
-        era: Optional[str] = None,
         name: str = "mcp_ref-bridge",
         version: str = __version__,
         revisions: Optional[Sequence[Union[str, Revision]]] = None,
@@ -111,17 +128,16 @@ class Bridge(Server):
         auth: "Optional[Guard]" = None,
         state_keys: Optional[Sequence[Union[str, bytes]]] = None,
         trace: "Union[Trace, str, os.PathLike[str], None]" = None,
+        **options: "Unpack[BehindOptions]"
     ) -> None:
+        given = with_defaults(Bridge.__init__, BEHIND, options, self)
         super().__init__(name, version, revisions=revisions, limits=limits, strict=strict, mask_errors=mask_errors,
                          keepalive=keepalive, auth=auth, state_keys=state_keys, trace=trace)
         self.extensions = Extensions([PassedOn(each, lambda method, revision: Route(self._forward))
                                       for each in OFFICIAL])
         self.behind: List[Behind] = []
         if target is not None:
-            opening = _opening(target, limits, stderr, "server", dict(
-                env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, auth=auth_behind,
-                ssl_context=ssl_context, cafile=cafile))
-            self.behind.append(Behind("", _shown(target), opening, era))
+            self.behind.append(_behind("", target, limits, auth_behind, given))
         self._lock = threading.Lock()
         """A lock that guards the next four, and is held for moments."""
         self._sessions: Dict[Hashable, BridgeSession] = {}
@@ -138,34 +154,24 @@ class Bridge(Server):
     def __str__(self) -> str:
         return ", ".join(each.name for each in self.behind)
 
-    @spelt
+    @takes_behind_options
     def mount(
-        self, prefix: str, target: Reached, *,
-        env: Optional[Mapping[str, str]] = None,
-        inherit_env: Optional[bool] = None,
-        cwd: "Union[str, os.PathLike[str], None]" = None,
-        stderr: "LineTarget" = None,
-        headers: Optional[Mapping[str, str]] = None,
-        token: Optional[str] = None,
-        auth: "Union[Authorizing, Authorizer, None]" = None,
-        ssl_context: "Optional[ssl.SSLContext]" = None,
-        cafile: Optional[str] = None,
-        era: Optional[str] = None,
+        self, prefix: str, target: Reached, *, auth: "Union[Authorizing, Authorizer, None]" = None,
+        **options: "Unpack[BehindOptions]"
     ) -> None:
         """Put one of several servers behind the bridge; its names get a prefix, see
         `mcp_ref.devtools.bridge.translation`.
 
-        For a `Bridge` without a target, before it serves. The options are those of the class. Raises ValueError for a
+        For a `Bridge` without a target, before it serves. The options are those of the class, and ``auth`` is its
+        ``auth_behind``. Raises ValueError for a
         prefix that is none or is taken, and LocalProtocolError for a bridge of one server, or with sessions.
         """
+        given = with_defaults(Bridge.mount, BEHIND, options)
         if self.behind and not self.behind[0].prefix or self._numbers:
             raise LocalProtocolError("mount servers before the bridge serves, on one that was made without a target")
         if translation.checked(prefix) in [each.prefix for each in self.behind]:
             raise ValueError("there is a server %s behind the bridge already" % prefix)
-        opening = _opening(target, self.limits, stderr, prefix, dict(
-            env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, auth=auth,
-            ssl_context=ssl_context, cafile=cafile))
-        self.behind.append(Behind(prefix, _shown(target), opening, era))
+        self.behind.append(_behind(prefix, target, self.limits, auth, given))
 
     # Life
 
@@ -378,14 +384,17 @@ class Bridge(Server):
         self._session(context).listen(context, asked.notifications)
 
 
-def _opening(
-    target: Reached, limits: Limits, stderr: "LineTarget", label: str, options: Mapping[str, Any]
-) -> Callable[[int], Transport]:
-    """Return the function that makes the transport of the session of a number. Raises as `transport_to`."""
+def _behind(
+    prefix: str, target: Reached, limits: Limits, auth: "Union[Authorizing, Authorizer, None]",
+    options: "BehindOptions",
+) -> Behind:
+    """Return a server behind, which makes a transport for each session. Raises as `transport_to`."""
+    reach: Any = {**options, "auth": auth, "limits": limits}
+    era, stderr = reach.pop("era"), reach.pop("stderr")
     if isinstance(target, Transport):
         raise TypeError("a transport is for one session: pass a function that returns a new one")
     if callable(target):
-        return lambda number: target()
+        return Behind(prefix, type(target).__name__, lambda number: target(), era)
     labelled = stderr is None and is_command(target)
 
     def opening(number: int) -> Transport:
@@ -393,14 +402,9 @@ def _opening(
         if labelled:
             from ...transports.lines.stderr import PrefixWriter
 
-            lines = PrefixWriter("%s %d| " % (label, number))
-        return transport_to(target, stderr=lines, limits=limits, **options)
+            lines = PrefixWriter("%s %d| " % (prefix or "server", number))
+        return transport_to(target, stderr=lines, **reach)
 
     opening(0)  # so that wrong options raise here
-    return opening
-
-
-def _shown(target: Reached) -> str:
-    if isinstance(target, str):
-        return target
-    return " ".join(target) if isinstance(target, (list, tuple)) else type(target).__name__
+    command = " ".join(target) if isinstance(target, (list, tuple)) else type(target).__name__
+    return Behind(prefix, target if isinstance(target, str) else command, opening, era)

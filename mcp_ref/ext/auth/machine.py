@@ -28,23 +28,22 @@ server wants more scopes, they are asked for, once
 [2026-07-28 basic/authorization/index §Step-Up Authorization Flow] MAY.
 """
 
-import time
 from hashlib import sha256
-from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
 
-from ...auth.client.grant import Grant
+from ...auth.client.grant import GRANT, Grant, GrantOptions
 from ...auth.client.registration import bind
 from ...auth.client.single_flight import GrantContext
-from ...auth.client.store import TokenStore
 from ...auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint, method_for, method_of
 from ...auth.fetch import configured, origin, shown
 from ...auth.jose import split_jwt
 from ...errors import DiscoveryFailed, TokenRefused
-from ...options import spelt
+from ...options import takes, with_defaults
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ...auth.discover import AuthorizationServer, Discovered
-    from ...auth.jose import Signer
 
 CLIENT_CREDENTIALS = "client_credentials"
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -71,34 +70,43 @@ UNSAFE_ANY_ISSUER = AnyIssuer()
 other after that, as long as the store remembers. For tests of clients against servers that are made up for them."""
 
 
+class MachineOptions(GrantOptions, total=False):
+    """The options that these grants have, see `MachineGrant`."""
+
+    issuer: Union[str, AnyIssuer, None]
+    method: Optional[str]
+
+
+MACHINE: MachineOptions = {"issuer": None, "method": None, **GRANT}
+takes_machine_options = takes(MachineOptions, MACHINE)
+
+
 class MachineGrant(Grant):
     """Base of these grants: one client, known to one authorization server.
 
     ``client_id``, and ``client_secret`` or ``signer`` (or neither: a public client), as registered there; ``issuer``:
     its identifier, an https URL; ``method``: how the client authenticates (None: as the server's metadata says; see
-    `token_endpoint`). ``scopes``, ``store``, ``choose_server``, ``dpop``, ``private_networks``, ``tolerate`` and
-    ``now``: see `Grant`. Raises ValueError without ``issuer``, and for one that is no such URL.
+    `token_endpoint`). The other options are those of `Grant`. Raises ValueError without ``issuer``, and for one that is
+    no such URL.
     """
 
     _needs_proof = False
     """True if the client must show a secret or a signature."""
 
-    @spelt
+    @takes_machine_options
     def __init__(
-        self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
-        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
-        scopes: Optional[Sequence[str]] = None,
-        store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
-        dpop: "Optional[Signer]" = None, private_networks: bool = False,
-        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
+        self, client_id: str, client_secret: Optional[str] = None, **options: "Unpack[MachineOptions]"
     ) -> None:
-        if self._needs_proof and client_secret is None and signer is None:
+        given = with_defaults(MachineGrant.__init__, MACHINE, options, self)
+        issuer, method = given["issuer"], given["method"]
+        of_any_grant: Any = {name: value for name, value in given.items() if name in GRANT}
+        super().__init__(**of_any_grant)
+        if self._needs_proof and client_secret is None and self.signer is None:
             raise ValueError("client credentials are client_id and client_secret, or client_id and signer")
-        if client_secret is not None and signer is not None:
+        if client_secret is not None and self.signer is not None:
             raise ValueError("a client shows who it is with client_secret or with signer, not with both")
-        super().__init__(
-            scopes=scopes, store=store, choose_server=choose_server or self._choose, signer=signer, dpop=dpop,
-            private_networks=private_networks, tolerate=tolerate, now=now)
+        if self.choose_server is None:
+            self.choose_server = self._choose
         if not issuer:
             raise ValueError(
                 "%s needs issuer=, the authorization server that the credentials are for: without it they would go to "
@@ -174,23 +182,17 @@ class EnterpriseManaged(MachineGrant):
     ``id_token``, if it is no ID token.
     """
 
-    @spelt
+    @takes_machine_options
     def __init__(
         self, client_id: str, client_secret: Optional[str] = None, *, id_token: Union[str, Callable[[], str]],
         idp_client_id: str, idp_client_secret: Optional[str] = None, idp_issuer: Optional[str] = None,
         idp_token_endpoint: Optional[str] = None, subject_token_type: str = ID_TOKEN, user: str = "",
-        signer: "Optional[Signer]" = None, issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
-        scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
-        choose_server: Optional[Callable[[List[str]], str]] = None, dpop: "Optional[Signer]" = None,
-        private_networks: bool = False,
-        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
+        **options: "Unpack[MachineOptions]"
     ) -> None:
+        given = with_defaults(EnterpriseManaged.__init__, MACHINE, options, self)
         if idp_issuer is None and idp_token_endpoint is None:
             raise ValueError("pass idp_issuer or idp_token_endpoint: where the identity provider is")
-        super().__init__(
-            client_id, client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
-            choose_server=choose_server, dpop=dpop,
-            private_networks=private_networks, tolerate=tolerate, now=now)
+        super().__init__(client_id, client_secret, **given)
         self._id_token, self._subject_token_type, self._user = id_token, subject_token_type, user
         self._idp_client = (idp_client_id, idp_client_secret)
         self._idp_issuer, self._idp_token_endpoint = idp_issuer, idp_token_endpoint
@@ -246,20 +248,13 @@ class WorkloadIdentity(MachineGrant):
     another authorization server, by the URLs in its ``aud``, is not shown at all: that server could use it there.
     """
 
-    @spelt
+    @takes_machine_options
     def __init__(
         self, assertion: Union[str, Callable[[str], str]], client_id: Optional[str] = None,
-        *, client_secret: Optional[str] = None, signer: "Optional[Signer]" = None,
-        issuer: Union[str, AnyIssuer, None] = None,
-        method: Optional[str] = None, scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
-        choose_server: Optional[Callable[[List[str]], str]] = None, dpop: "Optional[Signer]" = None,
-        private_networks: bool = False,
-        tolerate: Sequence[str] = (), now: Callable[[], float] = time.time,
+        *, client_secret: Optional[str] = None, **options: "Unpack[MachineOptions]"
     ) -> None:
         super().__init__(
-            client_id or "", client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
-            choose_server=choose_server, dpop=dpop,
-            private_networks=private_networks, tolerate=tolerate, now=now)
+            client_id or "", client_secret, **with_defaults(WorkloadIdentity.__init__, MACHINE, options, self))
         self._assertion = assertion
         self._refused: Optional[Tuple[bytes, TokenRefused]] = None
 

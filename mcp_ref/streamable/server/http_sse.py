@@ -21,17 +21,15 @@ revision do not depend on each other: a later one may be agreed here, with its v
 """
 
 import functools
-from typing import Any, Dict, Optional, Sequence, Union
+from typing import Any, Optional, Sequence
 from urllib.parse import parse_qs
 
 from ...http11.message import Exchange, HttpRequest, Pairs
 from ...jsonrpc import Batch, RequestId
 from ...limits import DEFAULT, Limits
-from ...protocol.streamable_http.header_values import LOOPBACK, Names, encode_event
+from ...protocol.streamable_http.header_values import encode_event
 from ...protocol.streamable_http.refusals import HTTP_SSE, HeaderVerdict, version_fault
 from ...revisions import LATEST_HANDSHAKE
-from ...transports.held import Held
-from .authenticate import Authenticate, Guard
 from .endpoint import ALL, Connect, Endpoint
 from .post import (
     VERSION, Posted, Refused, admit, allow, check_length, find_session, judge_version, look_into, need_message, pass_on,
@@ -89,7 +87,9 @@ class SseSession(HttpSession):
 
 
 class SseEndpoint:
-    """The endpoint of both addresses. A shell calls `handle` for requests to ``paths``; options as `Endpoint`.
+    """The endpoint of both addresses. A shell calls `handle` for requests to ``paths``.
+
+    ``options``: those of `Endpoint`, except for its ``sessions``, ``order`` and ``methods``.
 
     Raises ValueError if none of ``revisions`` opens with `initialize`, for a stream is a session.
     """
@@ -98,18 +98,12 @@ class SseEndpoint:
 
     def __init__(
         self, connect: Connect, *, path: str = "/sse", messages: str = "/messages", limits: Limits = DEFAULT,
-        authenticate: Union[Authenticate, Guard, None] = None, allowed_hosts: Names = LOOPBACK,
-        allowed_origins: Names = LOOPBACK, strict: bool = False, revisions: Sequence[str] = ALL,
-        held: Optional[Held] = None, trusted_proxies: Sequence[str] = (),
+        revisions: Sequence[str] = ALL, **options: Any
     ) -> None:
         self.paths = (path.rstrip("/"), messages.rstrip("/"))
         self.limits = limits
         self.sessions = SessionTable(limits)
-        options: Dict[str, Any] = dict(
-            limits=limits, sessions=self.sessions, authenticate=authenticate, allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins, strict=strict, revisions=revisions, held=held,
-            trusted_proxies=trusted_proxies, order=HTTP_SSE,
-        )
+        options.update(limits=limits, revisions=revisions, sessions=self.sessions, order=HTTP_SSE)
         self._streams = Endpoint(
             connect, path=path, methods={"GET": functools.partial(open_stream, messages)}, **options)
         if self._streams.sessions is None:
