@@ -36,17 +36,25 @@ metadata. ``private_networks=True`` treats every server as a private one, for a 
 internal authorization servers.
 
 Reading: a proxy resolves names itself, so behind one only addresses that are written out are judged.
+
+Documents that a server needs again and again (keys, metadata) are in a `CachedDocument`.
 """
 
 import io
 import ipaddress
 import re
 import socket
+import threading
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar,
+    Union,
+)
 from urllib.parse import quote_plus, urlencode, urljoin
 
+from .. import deadline as clocks
 from ..deadline import Deadline
+from ..diagnostics.packagelog import get_logger
 from ..errors import AnswerLost, AuthError, DiscoveryFailed, TransportError
 from ..http11.client.connect import CancelScope, Connector, server_url
 from ..http11.client.response import BROKEN, Reply, words
@@ -545,3 +553,83 @@ class _Timed(io.RawIOBase):
         """Read what has come; see `io.RawIOBase.readinto`."""
         self._arm()
         return self._sock.recv_into(buffer)
+
+
+Document = TypeVar("Document")
+
+
+class CachedDocument(Generic[Document]):
+    """A document that is fetched when it is first needed, and again when it is old. Thread-safe.
+
+    ``fetch()`` returns the document, or raises `AuthError`. A document that is older than ``lifetime`` seconds is
+    fetched again; if that fails it is good for ``longest`` seconds. Fetches that fail, or find nothing new, are
+    ``pause`` seconds apart. One thread fetches. Others get the document at hand, or if there is none wait for the
+    fetch, at most ``max_waiting`` of them for ``patience`` seconds each. ``what`` names the document in errors, and
+    ``logger`` is the module that logs failures.
+    """
+
+    def __init__(
+        self, fetch: Callable[[], Document], what: str, logger: str, *, lifetime: float, longest: float, pause: float,
+        max_waiting: int, patience: float,
+    ) -> None:
+        self._fetch, self._what, self._logger = fetch, what, logger
+        self._lifetime, self._longest, self._pause = lifetime, longest, pause
+        self._max_waiting, self._patience = max_waiting, patience
+        self._found: Tuple[float, Optional[Document]] = (float("-inf"), None)
+        """The time of the last fetch that succeeded, and the document."""
+        self._next = float("-inf")
+        self._failure = ""
+        self._fetching = False
+        self._waiting = 0
+        # Guards all of these. It is not held during a fetch, when `_fetching` keeps other threads out. `_found` is
+        # replaced as a whole, so it is read without the lock.
+        self._fetched = threading.Condition()
+
+    def get(self) -> Document:
+        """Return the document. Raises `DiscoveryFailed` if there is none that is good."""
+        at, found = self._found
+        age = clocks.clock() - at
+        if age >= self._lifetime:
+            self._renew(found, wait=age >= self._longest)
+            at, found = self._found
+        if found is None or clocks.clock() - at >= self._longest:
+            raise DiscoveryFailed("there are no %s: %s" % (self._what, self._failure))
+        return found
+
+    def newer(self, seen: Document) -> Document:
+        """Return a newer document than ``seen`` if one can be had now, else ``seen``. Raises `DiscoveryFailed`."""
+        self._renew(seen, wait=True)
+        found = self._found[1]
+        return seen if found is None else found
+
+    def _renew(self, seen: Optional[Document], wait: bool) -> None:
+        """Fetch the document, unless ``seen`` has been replaced already or the last fetch is too recent."""
+        with self._fetched:
+            if self._fetching and not wait:
+                return
+            if self._fetching:
+                if self._waiting >= self._max_waiting:
+                    raise DiscoveryFailed("the %s are being fetched, and too many requests wait for them" % self._what)
+                self._waiting += 1
+                try:
+                    self._fetched.wait_for(lambda: not self._fetching, self._patience)
+                finally:
+                    self._waiting -= 1
+                return
+            if self._found[1] is not seen or clocks.clock() < self._next:
+                return
+            self._fetching = True
+        found, failure = None, "fetching was interrupted"
+        try:
+            found, failure = self._fetch(), ""
+        except AuthError as error:
+            failure = str(error)
+            get_logger(self._logger).warning("the %s could not be fetched: %s", self._what, error)
+        finally:
+            with self._fetched:
+                self._failure = failure
+                if found is not None:
+                    self._found = (clocks.clock(), found)
+                self._next = clocks.clock() + self._pause
+                self._fetching = False
+                self._fetched.notify_all()

@@ -40,13 +40,12 @@ others there are no keys now. Threads whose key is known do not wait.
 
 import hashlib
 import hmac
-import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
-from .. import deadline
-from ..errors import AuthError, DiscoveryFailed
+from ..diagnostics.packagelog import get_logger
+from ..errors import DiscoveryFailed
 from ..limits import DEFAULT, Limits
-from .fetch import Fetcher, configured
+from .fetch import CachedDocument, Fetcher, configured
 from .jose import Jwt, checked_secret, unb64url
 
 Point = Tuple[int, int, int]
@@ -256,13 +255,6 @@ MAX_TRIED = 8
 """Keys that one signature is tried with, if the token does not name its key."""
 
 
-class _Set(NamedTuple):
-    """The keys of one fetch and its time; None: there was no fetch yet."""
-
-    at: float
-    keys: Optional[List[Key]]
-
-
 class KeySet:
     """Keys to check signatures with. Thread-safe.
 
@@ -273,30 +265,22 @@ class KeySet:
 
     def __init__(self, source: Union[str, Callable[[], str], Mapping[str, Any]], fetcher: Optional[Fetcher] = None, *,
                  limits: Limits = DEFAULT, lifetime: float = 3600.0, pause: float = 30.0) -> None:
-        self._url: Union[None, str, Callable[[], str]] = None
-        self._set = _Set(0.0, None)
+        self._keys: List[Key] = []
+        self._published: Optional[CachedDocument[List[Key]]] = None
         if isinstance(source, Mapping):
-            jwks = _members({"keys": [source]} if "kty" in source else source)
-            self._set = _Set(0.0, [key_of(jwk) for jwk in jwks])
-        else:
-            self._url = configured(source, "URL of the keys") if isinstance(source, str) else source
-            self._fetcher = fetcher or Fetcher(limits)
-            self._patience = limits.auth_timeout
-            self._max_waiting = min(MAX_WAITING, limits.max_workers // 2)
-        self._lifetime = lifetime
-        self._pause = pause
-        self._next: Optional[float] = None
-        self._failure = ""
-        self._fetching = False
-        self._waiting = 0
-        # Guards all of these. It is never held while keys are fetched: `_fetching` keeps the other threads out then.
-        self._fetched = threading.Condition()
+            self._keys = [key_of(jwk) for jwk in _members({"keys": [source]} if "kty" in source else source)]
+            return
+        self._url = configured(source, "URL of the keys") if isinstance(source, str) else source
+        self._fetcher = fetcher or Fetcher(limits)
+        self._published = CachedDocument(
+            self._fetch, "keys to check tokens with", __name__, lifetime=lifetime, longest=2 * lifetime, pause=pause,
+            max_waiting=min(MAX_WAITING, limits.max_workers // 2), patience=limits.auth_timeout)
 
     @classmethod
     def of(cls, *keys: Key) -> "KeySet":
         """Make a set of keys at hand."""
         made = cls({"keys": []})
-        made._set = _Set(0.0, list(keys))
+        made._keys = list(keys)
         return made
 
     def signed(self, jwt: Jwt, alg: str) -> bool:
@@ -304,69 +288,15 @@ class KeySet:
 
         Raises `DiscoveryFailed` if there are no keys to be had.
         """
-        found = self._current()
-        verdict = _verdict(found, jwt, alg)
-        if verdict is None:
-            newer = self._newer(found)
-            verdict = newer is not found and _verdict(newer, jwt, alg)
+        keys = self._keys if self._published is None else self._published.get()
+        verdict = _verdict(keys, jwt, alg)
+        if verdict is None and self._published is not None:
+            newer = self._published.newer(keys)
+            verdict = newer is not keys and _verdict(newer, jwt, alg)
         return bool(verdict)
 
-    def _current(self) -> _Set:
-        """Return the set, fetched if it is too old."""
-        found = self._set
-        if self._url is None:
-            return found
-        if not self._younger(found, self._lifetime):
-            found = self._newer(found, wait=not self._younger(found, 2 * self._lifetime))
-        if not self._younger(found, 2 * self._lifetime):
-            raise DiscoveryFailed("there are no keys to check tokens with: %s" % self._failure)
-        return found
-
-    @staticmethod
-    def _younger(found: _Set, seconds: float) -> bool:
-        return found.keys is not None and deadline.clock() - found.at < seconds
-
-    def _newer(self, seen: _Set, wait: bool = True) -> _Set:
-        """Return a newer set than ``seen`` if one can be had now, else the one at hand.
-
-        One thread fetches; others ``wait`` for it, or return the set at hand.
-        """
-        if self._url is None:
-            return seen
-        with self._fetched:
-            if self._fetching and not wait:
-                return self._set
-            if self._fetching:
-                if self._waiting >= self._max_waiting:
-                    raise DiscoveryFailed("the keys to check tokens with are being fetched, and too many requests "
-                                          "wait for them")
-                self._waiting += 1
-                try:
-                    self._fetched.wait_for(lambda: not self._fetching, self._patience)
-                finally:
-                    self._waiting -= 1
-                return self._set
-            if self._set is not seen or not (self._next is None or deadline.clock() >= self._next):
-                return self._set
-            self._fetching = True
-        keys, failure = None, "fetching was interrupted"
-        try:
-            keys, failure = self._fetch(self._url if isinstance(self._url, str) else self._url()), ""
-        except AuthError as error:
-            failure = str(error)
-            _log("the keys to check tokens with could not be fetched: %s", error)
-        finally:
-            with self._fetched:
-                self._failure = failure
-                if keys is not None:
-                    self._set = _Set(deadline.clock(), keys)
-                self._next = deadline.clock() + self._pause
-                self._fetching = False
-                self._fetched.notify_all()
-        return self._set
-
-    def _fetch(self, url: str) -> List[Key]:
-        answer = self._fetcher.get(url)
+    def _fetch(self) -> List[Key]:
+        answer = self._fetcher.get(self._url if isinstance(self._url, str) else self._url())
         if answer.status != 200:
             raise DiscoveryFailed("the key set cannot be fetched: HTTP %d" % answer.status)
         try:
@@ -375,13 +305,13 @@ class KeySet:
             raise DiscoveryFailed(str(error)) from None
 
 
-def _verdict(found: _Set, jwt: Jwt, alg: str) -> Optional[bool]:
-    """Return True if a key of this set signed the token; None if the set lacks the key that the token names.
+def _verdict(keys: List[Key], jwt: Jwt, alg: str) -> Optional[bool]:
+    """Return True if one of the keys signed the token; None if the key that the token names is not among them.
 
     A key without a name may be any.
     """
     key_id = jwt.header.get("kid")
-    fitting = [key for key in found.keys or () if fits(key, alg) and (key_id is None or key.key_id in (None, key_id))]
+    fitting = [key for key in keys if fits(key, alg) and (key_id is None or key.key_id in (None, key_id))]
     if any(verifies(key, alg, jwt.signed, jwt.signature) for key in fitting[:MAX_TRIED]):
         return True
     return False if key_id is not None and any(key.key_id == key_id for key in fitting) else None
@@ -407,11 +337,5 @@ def _readable(jwks: List[Mapping[str, Any]]) -> List[Key]:
                 raise ValueError("a shared secret, published")
             keys.append(key)
         except ValueError as error:
-            _log("key %d of the set is left out: %s", number, error)
+            get_logger(__name__).warning("key %d of the set is left out: %s", number, error)
     return keys
-
-
-def _log(text: str, *values: Any) -> None:
-    from ..diagnostics.packagelog import get_logger
-
-    get_logger(__name__).warning(text, *values)

@@ -96,7 +96,7 @@ class Old(ResourceServer):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self._refusals._document_url = ""
+        self._pages.document_url = ""
 
     def answers(self, exchange):
         return "protected-resource" not in exchange.request.path and super().answers(exchange)

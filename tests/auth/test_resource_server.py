@@ -22,6 +22,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.server.serving.http_listener import HttpListener
 from mcp_ref.streamable.server.authenticate import AccessDenied, CallableGuard, Guard, OneToken, guard_of
 from tests.support.auth_server import AuthorizationServer
+from tests.support.clocks import by_hand
 from tests.support.http_exchange import BOTH, exchange, opening, request
 from tests.support.http_modern import STATELESS, enveloped, mirror
 from tests.support.legacy_web import LegacyWeb
@@ -297,10 +298,10 @@ def test_expiry(expires_at, status):
 # -- What is published -------------------------------------------------------------------------
 
 
-def test_metadata_are_fetched_when_they_are_wanted_and_kept():
-    clock = [0.0]
+def test_metadata_are_fetched_when_they_are_wanted_and_kept(monkeypatch):
+    clock = by_hand(monkeypatch)
     with AuthorizationServer() as issuing:
-        auth = ResourceServer(RESOURCE, [issuing.issuer], tokens(), now=lambda: clock[0])
+        auth = ResourceServer(RESOURCE, [issuing.issuer], tokens())
         guard = DocumentClient(auth)
         assert issuing.seen() == []
         for _ in range(3):
@@ -309,18 +310,18 @@ def test_metadata_are_fetched_when_they_are_wanted_and_kept():
         assert guard.get("/token", "POST").headers.get("Location") == issuing.issuer + "/token"
         assert len(issuing.seen()) == 1
         del issuing.metadata["registration_endpoint"]
-        clock[0] += KEPT
+        clock.now += KEPT
         assert guard.get("/register", "POST").status == 404 and len(issuing.seen()) == 2
-    clock[0] += KEPT
+    clock.now += KEPT
     assert guard.get("/token", "POST").status == 307  # what was known stays good
     assert guard.get("/authorize").status == 302
 
 
-def test_metadata_that_cannot_be_had(caplog):
-    clock = [0.0]
+def test_metadata_that_cannot_be_had(caplog, monkeypatch):
+    clock = by_hand(monkeypatch)
     with AuthorizationServer() as issuing:
         issuing.metadata["issuer"] = "https://evil.example.com"
-        guard = DocumentClient(ResourceServer(RESOURCE, [issuing.issuer], tokens(), now=lambda: clock[0]))
+        guard = DocumentClient(ResourceServer(RESOURCE, [issuing.issuer], tokens()))
         for path in ("/.well-known/oauth-authorization-server", "/authorize"):
             refused = guard.get(path)
             assert refused.status == 503 and refused.headers.get("Retry-After")
@@ -328,7 +329,7 @@ def test_metadata_that_cannot_be_had(caplog):
         assert guard.get("/authorize").status == 503 and len(issuing.seen()) == asked  # not for each request
         assert "metadata of the authorization server" in caplog.text
         issuing.metadata["issuer"] = issuing.issuer
-        clock[0] += RETRIED
+        clock.now += RETRIED
         assert guard.get("/authorize").status == 302
         assert guard.get(DOCUMENT).status == 200
 
@@ -340,7 +341,7 @@ def test_few_requests_wait_for_metadata():
         guard = DocumentClient(ResourceServer(RESOURCE, [issuing.issuer], tokens()))
         waiting = [in_thread(guard.get, "/authorize") for _ in range(4)]
         issuing.wait_for("/.well-known/oauth-authorization-server")
-        eventually(lambda: guard.metadata._waiting._value == 0)
+        eventually(lambda: guard.metadata._waiting == 3)
         assert guard.get("/authorize").status == 503
         assert guard.get(DOCUMENT).status == 200
         gate.open()

@@ -273,7 +273,7 @@ def test_made_up_names_of_keys_do_not_hold_all_threads(issuing: AuthorizationSer
     clock.now += 30.0
     waiting = [in_thread(keys.signed, token_of(OTHER), "ES256") for _ in range(3)]
     gate.wait_arrived()
-    eventually(lambda: keys._waiting == 2)
+    eventually(lambda: keys._published._waiting == 2)
     late = in_thread(keys.signed, token_of(OTHER), "ES256")
     with pytest.raises(DiscoveryFailed, match="being fetched"):
         late.get()
@@ -283,9 +283,8 @@ def test_made_up_names_of_keys_do_not_hold_all_threads(issuing: AuthorizationSer
 
 
 @pytest.mark.race
-def test_metadata_at_hand_serve_while_they_are_fetched_again(issuing: AuthorizationServer) -> None:
-    now = [0.0]
-    auth = ResourceServer(RESOURCE, [issuing.issuer], tokens(), now=lambda: now[0])
+def test_metadata_at_hand_serve_while_they_are_fetched_again(issuing: AuthorizationServer, clock: Clock) -> None:
+    auth = ResourceServer(RESOURCE, [issuing.issuer], tokens())
 
     def ask() -> Optional[int]:
         asked = exchange("GET", path="/authorize")
@@ -294,7 +293,7 @@ def test_metadata_at_hand_serve_while_they_are_fetched_again(issuing: Authorizat
 
     assert ask() == 302
     gate = held(issuing, "/.well-known/oauth-authorization-server", lambda asked: reply_json(issuing.metadata))
-    now[0] += KEPT
+    clock.now += KEPT
     fetching = in_thread(ask)
     gate.wait_arrived()
     meanwhile = [in_thread(ask) for _ in range(6)]

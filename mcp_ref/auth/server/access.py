@@ -1,9 +1,8 @@
-"""Access: verified tokens, the principals that send requests with them, the scopes that these need, and refusals.
+"""Access: verified tokens, the principals that send requests with them, and the scopes that these need.
 
 A verifier turns the text of a token into an `AccessToken`; the resource server checks what every token has to pass
 (audience, expiry, scopes) and makes a `Principal` of it. Neither keeps the token itself. A `ScopePolicy` says which
 scopes a message needs: those of everything, those of its method, and those of the one thing that it names.
-`AccessRefusals` makes the answers to requests without a good token, or with one that does not allow enough.
 
 >>> policy = ScopePolicy(["files:read"], {"tools/call:delete": "files:write", "resources/subscribe": ["files:watch"]})
 >>> policy.scopes_for([("tools/call", {"name": "delete"})])
@@ -31,28 +30,17 @@ alike, each as it came. URIs come in whatever spelling the client has chosen: co
 `mcp_ref.protocol.uris.folded`, for a function behind a template gets its variables decoded.
 """
 
-import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from json import dumps
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
-from urllib.parse import parse_qs
 
-from ...http11.message import HttpRequest
 from ...methods import CALL_TOOL, COMPLETE, GET_PROMPT, LISTEN, METHODS, READ_RESOURCE, SUBSCRIBE, UNSUBSCRIBE
 from ...options import spelt
 from ...protocol.uris import Folded, folded, normal
-from ...streamable.server.authenticate import AccessDenied
 from ...uritemplate import Template
-from ..discover import OFFLINE, SCOPE, format_challenge
-from ..jws import PUBLIC_KEY_ALGORITHMS
-
-_TOKEN = re.compile(r"[\x21-\x7e]+\Z")
-_UNFIT = re.compile(r"[^\x20\x21\x23-\x5b\x5d-\x7e]")
-"""Characters that a description must not have [RFC 6750 §3]."""
-_LONGEST = 200
-"""Characters of a description at most."""
+from ..discover import OFFLINE, SCOPE
 
 
 @spelt
@@ -342,65 +330,3 @@ def _checked(key: str) -> str:
     if colon and (method not in NAMED or not name):
         raise ValueError("%r: names can follow %s" % (key, ", ".join(NAMED)))
     return key
-
-
-class AccessRefusals:
-    """The refusals of one server. ``schemes``: those of Authorization that it takes, such as ``Bearer``;
-    ``document_url``: the address of its document; ``everything``: the scopes that all requests need."""
-
-    def __init__(self, schemes: Sequence[str], document_url: str, everything: List[str], realm: Optional[str],
-                 max_token_bytes: int) -> None:
-        self._schemes = tuple(schemes)
-        self._document_url = document_url
-        self._everything = everything
-        self._realm = realm
-        self._max_token_bytes = max_token_bytes
-        self.make(401, "")  # at once, so that a realm or a scope that no challenge can carry is an error here
-
-    def read_token(self, request: HttpRequest) -> Tuple[str, str]:
-        """Return the scheme, in lower case, and the token of a request: in the field Authorization, and nowhere else.
-
-        Raises `AccessDenied`. The refusal of a request without a token, or with credentials of another kind, says what
-        is wanted and not that something is wrong.
-        """
-        fields = request.headers.get_all("authorization")
-        if "access_token" in parse_qs(request.query, keep_blank_values=True):
-            raise self.make(400, "a token in the address is not taken: send it in the field Authorization",
-                            "invalid_request")
-        if len(fields) > 1:
-            raise self.make(400, "there are several fields Authorization", "invalid_request")
-        scheme, _, token = (fields[0] if fields else "").strip(" \t").partition(" ")
-        scheme, token = scheme.lower(), token.strip(" \t")
-        if scheme not in map(str.lower, self._schemes):
-            # [2025-03-26 basic/authorization §Example: authorization code grant] MUST
-            raise self.make(401, "this server wants an access token in the field Authorization", "", self._everything)
-        if not _TOKEN.match(token) or len(token) > self._max_token_bytes:
-            raise self.make(400, "the field Authorization has no token that can be read", "invalid_request")
-        return scheme, token
-
-    def invalid(self, why: str, error: str = "invalid_token") -> AccessDenied:
-        """Refuse a token that is not good
-        [2025-03-26..2025-11-25 basic/authorization §Token Handling]
-        [2026-07-28 basic/authorization/index §Token Handling] MUST."""
-        return self.make(401, why, error, self._everything)
-
-    def insufficient(self, needed: Sequence[str]) -> AccessDenied:
-        """Refuse a token that does not allow enough. ``needed``: all scopes that this takes, so that it takes one more
-        try [2025-11-25 basic/authorization §Runtime Insufficient Scope Errors] [2026-07-28 basic/authorization/index
-        §Runtime Insufficient Scope Errors] SHOULD."""
-        return self.make(403, "this needs the scopes " + " ".join(needed), "insufficient_scope", needed)
-
-    def make(self, status: int, why: str, error: str = "", scopes: Sequence[str] = ()) -> AccessDenied:
-        """Make a refusal with its challenges. ``error``: as in RFC 6750 §3.1; "" for none."""
-        told = _UNFIT.sub(" ", why[:_LONGEST])
-        params = [
-            ("realm", self._realm or ""),
-            ("error", error),
-            ("error_description", told if error else ""),
-            ("scope", " ".join(scopes)),
-            ("resource_metadata", self._document_url),
-        ]
-        given = [pair for pair in params if pair[1]]
-        return AccessDenied(status, ": " + told, [
-            format_challenge(scheme, given + ([("algs", " ".join(PUBLIC_KEY_ALGORITHMS))] if scheme == "DPoP" else []))
-            for scheme in self._schemes])

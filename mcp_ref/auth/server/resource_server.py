@@ -62,12 +62,12 @@ Later clients never ask for it, because they find the document of the resource f
 These documents are public: any page may read them, and no token is wanted.
 """
 
-import threading
+import re
 import time
 from dataclasses import replace
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Set, Union
-from urllib.parse import urlsplit
+from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from urllib.parse import parse_qs, urlsplit
 
 from ...diagnostics.packagelog import place_of
 from ...errors import AuthError, DiscoveryFailed, McpError, Unauthorized
@@ -78,10 +78,16 @@ from ...limits import DEFAULT, Limits
 from ...options import spelt
 from ...protocol.streamable_http.refusals import Pairs, preflight
 from ...streamable.server.authenticate import AccessDenied, Guard
-from ..discover import AuthorizationServer, metadata_of
-from ..fetch import Fetcher, canonical, checked, origin, resource_metadata_urls, split
+from ..discover import AuthorizationServer, format_challenge, metadata_of
+from ..fetch import CachedDocument, Fetcher, canonical, checked, origin, resource_metadata_urls, split
 from ..jws import PUBLIC_KEY_ALGORITHMS
-from .access import AccessRefusals, AccessToken, Asked, Principal, ScopePolicy, Scopes, Verify, checked_scopes
+from .access import AccessToken, Asked, Principal, ScopePolicy, Scopes, Verify, checked_scopes
+
+_TOKEN = re.compile(r"[\x21-\x7e]+\Z")
+_UNFIT = re.compile(r"[^\x20\x21\x23-\x5b\x5d-\x7e]")
+"""Characters that a description must not have [RFC 6750 §3]."""
+_LONGEST = 200
+"""Characters of a description at most."""
 
 
 class ResourceServer(Guard):
@@ -140,7 +146,7 @@ class ResourceServer(Guard):
         try:
             self.resource = canonical(checked(resource, "resource"))
             self.issuers = [checked(issuer, "authorization server") for issuer in issuers]
-            metadata = ServerMetadata(issuers[0], server_metadata, fetcher or Fetcher(limits), now)
+            given = None if server_metadata is None else AuthorizationServer.of(dict(server_metadata))
         except DiscoveryFailed as error:
             raise ValueError(str(error)) from None
         self.hosts = (_host(self.resource),)
@@ -155,7 +161,7 @@ class ResourceServer(Guard):
 
             self._proofs = ProofChecker(self.resource, now, limits)
         self._now = now
-        self.document = _without_none(
+        members = dict(
             resource=self.resource,
             authorization_servers=self.issuers,
             scopes_supported=checked_scopes(scopes_supported) or self._needs.everything or None,
@@ -165,11 +171,16 @@ class ResourceServer(Guard):
             resource_name=resource_name,
             resource_documentation=documentation,
         )
+        self.document = {name: value for name, value in members.items() if value is not None}
         """The document of the resource [RFC 9728 §2]."""
+        asked = fetcher or Fetcher(limits)
+        metadata = CachedDocument(
+            lambda: given or metadata_of(asked, issuers[0]), "metadata of the authorization server", __name__,
+            lifetime=KEPT, longest=float("inf"), pause=RETRIED, max_waiting=_MAX_WAITING, patience=limits.auth_timeout)
         self._pages = WellKnownPages(self.resource, self.document, metadata if publish_server_metadata else None)
         schemes = ("DPoP",) if dpop == "required" else ("Bearer", "DPoP") if dpop else ("Bearer",)
-        self._refusals = AccessRefusals(schemes, self._pages.document_url, self._needs.everything, realm,
-                                        limits.max_token_bytes)
+        self._schemes, self._realm, self._max_token_bytes = schemes, realm or "", limits.max_token_bytes
+        self._refusal(401, "")  # at once, so that a realm or a scope that no challenge can carry is an error here
 
     # The interface of a guard, called by endpoints
 
@@ -185,22 +196,22 @@ class ResourceServer(Guard):
         """
         # The proof of DPoP comes last, because it is remembered as used: only one for a token that is good otherwise
         # may take room in that memory.
-        scheme, token = self._refusals.read_token(request)
+        scheme, token = self._read_token(request)
         access = self._verified(token)
         if access is None:
-            raise self._refusals.invalid("the token is not valid here")
+            raise self._invalid("the token is not valid here")
         if access.issuer is None and len(self.issuers) == 1:
             access = replace(access, issuer=self.issuers[0])
         elif access.issuer is None:
             raise McpError("with several authorization servers verify has to say whose a token is: AccessToken.issuer")
         if access.issuer not in self.issuers:
-            raise self._refusals.invalid("the token is of another authorization server")
+            raise self._invalid("the token is of another authorization server")
         if not any(_spelled(name) in self._audience for name in access.audience):
-            raise self._refusals.invalid("the token is not for this server")
+            raise self._invalid("the token is not for this server")
         if self._over(access):
-            raise self._refusals.invalid("the token has expired")
+            raise self._invalid("the token has expired")
         if access.unproved:
-            raise self._refusals.invalid("the token is bound (cnf) to something that is not checked here")
+            raise self._invalid("the token is bound (cnf) to something that is not checked here")
         self._check_key(request, scheme, token, access.thumbprint)
         return Principal.of(access, token)
 
@@ -208,14 +219,17 @@ class ResourceServer(Guard):
         """Return the refusal of a message for which the scopes of its token do not suffice, else None; see
         `Guard.allows`."""
         items = frame.items if isinstance(frame, Batch) else [frame]
-        needed = self._needs.scopes_for([(item.method, _object(item.params)) for item in items
-                                         if isinstance(item, (Request, Notification))])
+        needed = self._needs.scopes_for([(item.method, item.params if isinstance(item.params, dict) else None)
+                                         for item in items if isinstance(item, (Request, Notification))])
         granted = set(principal.scopes)
         if needed and self._implies is not None:
             granted.update(self._implies(set(granted)))
         if granted.issuperset(needed):
             return None
-        return self._refusals.insufficient(needed)
+        # All scopes that this takes are named, so that it takes one more try
+        # [2025-11-25 basic/authorization §Runtime Insufficient Scope Errors]
+        # [2026-07-28 basic/authorization/index §Runtime Insufficient Scope Errors] SHOULD.
+        return self._refusal(403, "this needs the scopes " + " ".join(needed), "insufficient_scope", needed)
 
     def expired(self, principal: Any) -> bool:
         """Return True if the token with which this principal was admitted has expired; see `Guard.expired`.
@@ -225,7 +239,51 @@ class ResourceServer(Guard):
         """
         return isinstance(principal, Principal) and self._over(principal.access)
 
+    # Refusals
+
+    def _invalid(self, why: str, error: str = "invalid_token") -> AccessDenied:
+        """Refuse a token that is not good
+        [2025-03-26..2025-11-25 basic/authorization §Token Handling]
+        [2026-07-28 basic/authorization/index §Token Handling] MUST."""
+        return self._refusal(401, why, error, self._needs.everything)
+
+    def _refusal(self, status: int, why: str, error: str = "", scopes: Sequence[str] = ()) -> AccessDenied:
+        """Return a refusal with its challenges. ``error``: as in RFC 6750 §3.1; "" for none."""
+        told = _UNFIT.sub(" ", why[:_LONGEST])
+        params = [
+            ("realm", self._realm),
+            ("error", error),
+            ("error_description", told if error else ""),
+            ("scope", " ".join(scopes)),
+            ("resource_metadata", self._pages.document_url),
+        ]
+        given = [pair for pair in params if pair[1]]
+        return AccessDenied(status, ": " + told, [
+            format_challenge(scheme, given + ([("algs", " ".join(PUBLIC_KEY_ALGORITHMS))] if scheme == "DPoP" else []))
+            for scheme in self._schemes])
+
     # The checks of a token
+
+    def _read_token(self, request: HttpRequest) -> Tuple[str, str]:
+        """Return the scheme, in lower case, and the token of a request: in the field Authorization, and nowhere else.
+
+        Raises `AccessDenied`. The refusal of a request without a token, or with credentials of another kind, says what
+        is wanted and not that something is wrong.
+        """
+        fields = request.headers.get_all("authorization")
+        if "access_token" in parse_qs(request.query, keep_blank_values=True):
+            raise self._refusal(400, "a token in the address is not taken: send it in the field Authorization",
+                                "invalid_request")
+        if len(fields) > 1:
+            raise self._refusal(400, "there are several fields Authorization", "invalid_request")
+        scheme, _, token = (fields[0] if fields else "").strip(" \t").partition(" ")
+        scheme, token = scheme.lower(), token.strip(" \t")
+        if scheme not in map(str.lower, self._schemes):
+            # [2025-03-26 basic/authorization §Example: authorization code grant] MUST
+            raise self._invalid("this server wants an access token in the field Authorization", "")
+        if not _TOKEN.match(token) or len(token) > self._max_token_bytes:
+            raise self._refusal(400, "the field Authorization has no token that can be read", "invalid_request")
+        return scheme, token
 
     def _over(self, access: AccessToken) -> bool:
         """Return True if a token says when it expires, and that time has come."""
@@ -239,7 +297,7 @@ class ResourceServer(Guard):
         try:
             access = self._verify(token)
         except Unauthorized as error:
-            raise self._refusals.invalid(str(error).replace(token, "...")) from None
+            raise self._invalid(str(error).replace(token, "...")) from None
         except AuthError as error:
             from ...diagnostics.packagelog import get_logger
 
@@ -260,15 +318,15 @@ class ResourceServer(Guard):
         `AccessDenied`."""
         if (bound is not None) != (scheme == "dpop"):
             why = "no key, so it is shown as Bearer" if bound is None else "a key, so it takes a proof of that"
-            raise self._refusals.invalid("the token is bound to " + why)
+            raise self._invalid("the token is bound to " + why)
         if self._proofs is None or scheme != "dpop":
             return
         try:
             proof = self._proofs.check(request, token)
         except ValueError as error:
-            raise self._refusals.invalid(str(error), "invalid_dpop_proof") from None
+            raise self._invalid(str(error), "invalid_dpop_proof") from None
         if proof.thumbprint != bound:
-            raise self._refusals.invalid("the token is bound to another key")
+            raise self._invalid("the token is bound to another key")
         try:
             fresh = self._proofs.use(proof)
         except AuthError as error:
@@ -277,7 +335,7 @@ class ResourceServer(Guard):
             get_logger(__name__).warning("a proof cannot be checked: %s", error)
             raise AccessDenied(503) from None
         if not fresh:
-            raise self._refusals.invalid("the proof was used before", "invalid_dpop_proof")
+            raise self._invalid("the proof was used before", "invalid_dpop_proof")
 
 
 def _spelled(audience: str) -> str:
@@ -297,22 +355,14 @@ def _host(url: str) -> str:
     return "[%s]" % host if ":" in host else host
 
 
-def _without_none(**members: Any) -> Dict[str, Any]:
-    """Return these members, without those that are None."""
-    return {name: value for name, value in members.items() if value is not None}
-
-
-def _object(params: Any) -> Optional[Dict[str, Any]]:
-    return params if isinstance(params, dict) else None
-
-
 SERVER_METADATA = "/.well-known/oauth-authorization-server"
 KEPT = 3600.0
 """Seconds for which metadata of an authorization server are good."""
 RETRIED = 10.0
 """Seconds before a failed fetch is tried again."""
-_MAX_WAITING = 4
-"""Requests that wait for a fetch; more get 503 with Retry-After, so that they cannot hold all threads."""
+_MAX_WAITING = 3
+"""Requests that wait while another one fetches; more get 503 with Retry-After, so that they cannot hold all threads.
+"""
 _OPEN = (("Access-Control-Allow-Origin", "*"),)
 _DOCUMENT = (("Content-Type", "application/json"), ("Cache-Control", "max-age=300")) + _OPEN
 _LATER = (("Content-Type", "text/plain; charset=utf-8"), ("Retry-After", "5"), ("Cache-Control", "no-store")) + _OPEN
@@ -339,65 +389,12 @@ _WAYS: Dict[str, _Way] = {
 [2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST; 307 keeps the body."""
 
 
-class ServerMetadata:
-    """The metadata of an authorization server: given, or fetched when first needed and then from time to time.
-
-    Thread-safe. ``get`` raises `AuthError` if there are none.
-    """
-
-    def __init__(self, issuer: str, given: Optional[Mapping[str, Any]], fetcher: Fetcher,
-                 now: Callable[[], float]) -> None:
-        self._issuer = issuer
-        self._fetcher = fetcher
-        self._now = now
-        self._given = None if given is None else AuthorizationServer.of(dict(given))
-        self._found: Optional[AuthorizationServer] = None
-        self._due = 0.0
-        self._fetching = threading.Lock()
-        self._waiting = threading.BoundedSemaphore(_MAX_WAITING)
-
-    def get(self) -> AuthorizationServer:
-        """Return the metadata, fetched now if they are too old."""
-        if self._given is not None:
-            return self._given
-        if self._now() >= self._due:
-            self._renew()
-        if self._found is None:
-            raise AuthError("its metadata are being fetched, or could not be fetched; try again later")
-        return self._found
-
-    def _renew(self) -> None:
-        """Fetch the metadata, or wait while another thread does; if there are old ones, return without waiting."""
-        # `_waiting` bounds the threads in here; `_fetching` lets one of them fetch. The others wait for it only if
-        # there are no metadata yet.
-        if self._waiting.acquire(blocking=False):
-            try:
-                if self._fetching.acquire(blocking=self._found is None):
-                    try:
-                        self._fetch()
-                    finally:
-                        self._fetching.release()
-            finally:
-                self._waiting.release()
-
-    def _fetch(self) -> None:
-        """Fetch the metadata, unless another thread just has. Old ones stay good if that fails."""
-        if self._now() < self._due:
-            return
-        try:
-            self._found = metadata_of(self._fetcher, self._issuer)
-            self._due = self._now() + KEPT
-        except AuthError as error:
-            self._due = self._now() + RETRIED
-            from ...diagnostics.packagelog import get_logger
-
-            get_logger(__name__).warning("metadata of the authorization server cannot be published: %s", error)
-
-
 class WellKnownPages:
     """The pages of one resource. ``document``: that of the resource; ``metadata`` None: nothing for 2025-03-26."""
 
-    def __init__(self, resource: str, document: Mapping[str, Any], metadata: Optional[ServerMetadata] = None) -> None:
+    def __init__(
+        self, resource: str, document: Mapping[str, Any], metadata: Optional[CachedDocument[AuthorizationServer]],
+    ) -> None:
         self._origin = origin(resource)
         self._metadata = metadata
         self._document = dumps(document).encode("ascii")
@@ -452,8 +449,9 @@ class WellKnownPages:
             return None
         try:
             return self._metadata.get()
-        except AuthError as error:
-            exchange.reply(503, _LATER, ("The authorization server is not known now: %s.\n" % error).encode("ascii"))
+        except AuthError:
+            exchange.reply(503, _LATER, b"The authorization server is not known now: its metadata are being fetched, or"
+                                        b" could not be fetched; try again later.\n")
             return None
 
 
