@@ -54,7 +54,6 @@ from urllib.parse import quote_plus, urlencode, urljoin
 
 from .. import deadline as clocks
 from ..deadline import Deadline
-from ..diagnostics.packagelog import get_logger
 from ..errors import AnswerLost, AuthError, DiscoveryFailed, TransportError
 from ..http11.client.connect import CancelScope, Connector, server_url
 from ..http11.client.response import BROKEN, Reply, words
@@ -565,14 +564,14 @@ class CachedDocument(Generic[Document]):
     fetched again; if that fails it is good for ``longest`` seconds. Fetches that fail, or find nothing new, are
     ``pause`` seconds apart. One thread fetches. Others get the document at hand, or if there is none wait for the
     fetch, at most ``max_waiting`` of them for ``patience`` seconds each. ``what`` names the document in errors, and
-    ``logger`` is the module that logs failures.
+    ``warn(text, *values)`` logs a failure.
     """
 
     def __init__(
-        self, fetch: Callable[[], Document], what: str, logger: str, *, lifetime: float, longest: float, pause: float,
-        max_waiting: int, patience: float,
+        self, fetch: Callable[[], Document], what: str, warn: Callable[..., None], *, lifetime: float, longest: float,
+        pause: float, max_waiting: int, patience: float,
     ) -> None:
-        self._fetch, self._what, self._logger = fetch, what, logger
+        self._fetch, self._what, self._warn = fetch, what, warn
         self._lifetime, self._longest, self._pause = lifetime, longest, pause
         self._max_waiting, self._patience = max_waiting, patience
         self._found: Tuple[float, Optional[Document]] = (float("-inf"), None)
@@ -624,7 +623,7 @@ class CachedDocument(Generic[Document]):
             found, failure = self._fetch(), ""
         except AuthError as error:
             failure = str(error)
-            get_logger(self._logger).warning("the %s could not be fetched: %s", self._what, error)
+            self._warn("the %s could not be fetched: %s", self._what, error)
         finally:
             with self._fetched:
                 self._failure = failure

@@ -273,8 +273,9 @@ class KeySet:
         self._url = configured(source, "URL of the keys") if isinstance(source, str) else source
         self._fetcher = fetcher or Fetcher(limits)
         self._published = CachedDocument(
-            self._fetch, "keys to check tokens with", __name__, lifetime=lifetime, longest=2 * lifetime, pause=pause,
-            max_waiting=min(MAX_WAITING, limits.max_workers // 2), patience=limits.auth_timeout)
+            self._fetch, "keys to check tokens with", get_logger(__name__).warning, lifetime=lifetime,
+            longest=2 * lifetime, pause=pause, max_waiting=min(MAX_WAITING, limits.max_workers // 2),
+            patience=limits.auth_timeout)
 
     @classmethod
     def of(cls, *keys: Key) -> "KeySet":

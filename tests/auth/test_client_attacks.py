@@ -10,7 +10,7 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.auth.client.grant import Grant
-from mcp_ref.auth.client.single_flight import NAME, GrantContext
+from mcp_ref.auth.client.single_flight import NAME, Authorization
 from mcp_ref.auth.client.store import MAX_FILE, FileStore
 from mcp_ref.auth.client.token_endpoint import ClientInfo, CodeFlow, Token, assertion_fields
 from mcp_ref.auth.discover import AuthorizationServer, Discovered
@@ -307,7 +307,7 @@ class Failing(Grant):
         super().__init__(now=scene.clock)
         self.calls = 0
 
-    def obtain(self, found: Discovered, scopes: Optional[List[str]], context: GrantContext) -> Token:
+    def obtain(self, found: Discovered, scopes: Optional[List[str]], context: Authorization) -> Token:
         self.calls += 1
         if self.calls > 1:
             raise ValueError("the file with the assertion is not there just now")

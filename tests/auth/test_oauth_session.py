@@ -434,7 +434,7 @@ def test_who_comes_just_after_an_authorization_has_ended_uses_it(
     looks = iter([False])
     real = requests.session._has_usable_token  # type: ignore[attr-defined]
     monkeypatch.setattr(requests.session, "_has_usable_token",  # type: ignore[attr-defined]
-                        lambda attempt: next(looks, None) is not False and real(attempt))
+                        lambda *attempt: next(looks, None) is not False and real(*attempt))
     refusal = AuthRefusal(refused[0], (refused[1],), Headers(), "POST", requests.url, fields, REVISION, 0)
     assert requests.session.refused(refusal, CancelScope())
     assert (len(scene.issuing.seen("/token")), scene.authorizations()) == asked

@@ -3,7 +3,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 
-from mcp_ref.auth.client.registration import Identity, application_type, choose, known
+from mcp_ref.auth import OAuth
+from mcp_ref.auth.client.registration import application_type, choose, known
 from mcp_ref.auth.client.token_endpoint import ClientInfo
 from mcp_ref.errors import RegistrationRefused
 from tests.support.scripted_grant import ISSUER, NOW, ListContext, answer, server
@@ -20,44 +21,44 @@ def asked(issuer: str) -> Tuple[str, Optional[str]]:
     return "asked-1", "asked-secret"
 
 
-@pytest.mark.parametrize(("identity", "members", "client_id"), [
-    (Identity("mine"), {}, "mine"),
-    (Identity("mine", metadata_url=DOCUMENT, ask=asked), CIMD, "mine"),
-    (Identity(metadata_url=DOCUMENT, ask=asked), CIMD, DOCUMENT),
-    (Identity(metadata_url=DOCUMENT, ask=asked), {}, "made-1"),
-    (Identity(metadata_url=DOCUMENT, ask=asked), NONE, "asked-1"),
-    (Identity(metadata_url=DOCUMENT), {**CIMD, **NONE}, DOCUMENT),
-    (Identity(ask=asked), {}, "made-1"),
-    (Identity(), {}, "made-1"),
-    (Identity(ask=asked), NONE, "asked-1"),
+@pytest.mark.parametrize(("grant", "members", "client_id"), [
+    (OAuth("mine"), {}, "mine"),
+    (OAuth("mine", client_metadata_url=DOCUMENT, ask_client=asked), CIMD, "mine"),
+    (OAuth(client_metadata_url=DOCUMENT, ask_client=asked), CIMD, DOCUMENT),
+    (OAuth(client_metadata_url=DOCUMENT, ask_client=asked), {}, "made-1"),
+    (OAuth(client_metadata_url=DOCUMENT, ask_client=asked), NONE, "asked-1"),
+    (OAuth(client_metadata_url=DOCUMENT), {**CIMD, **NONE}, DOCUMENT),
+    (OAuth(ask_client=asked), {}, "made-1"),
+    (OAuth(), {}, "made-1"),
+    (OAuth(ask_client=asked), NONE, "asked-1"),
 ])
-def test_the_first_way_that_is_open_is_taken(identity: Identity, members: Dict[str, Any], client_id: str) -> None:
+def test_the_first_way_that_is_open_is_taken(grant: OAuth, members: Dict[str, Any], client_id: str) -> None:
     context = ListContext(answer(MADE, 201))
-    info = choose(identity, server(**members), REDIRECT, None, context)
+    info = choose(grant, server(**members), REDIRECT, None, context)
     assert (info.client_id, info.issuer) == (client_id, ISSUER)
     assert len(context.fetched.sent) == (client_id == "made-1")
     assert context.persons == ([True, False] if client_id == "asked-1" else [])
 
 
-@pytest.mark.parametrize(("identity", "members", "named"), [
-    (Identity(), NONE, "client_id="), (Identity(ask=lambda issuer: None), NONE, "client_id="),
-    (Identity(), {**NONE, **CIMD}, "client_metadata_url="),
+@pytest.mark.parametrize(("grant", "members", "named"), [
+    (OAuth(), NONE, "client_id="), (OAuth(ask_client=lambda issuer: None), NONE, "client_id="),
+    (OAuth(), {**NONE, **CIMD}, "client_metadata_url="),
 ])
-def test_without_any_way_the_error_says_what_to_pass(identity: Identity, members: Dict[str, Any], named: str) -> None:
+def test_without_any_way_the_error_says_what_to_pass(grant: OAuth, members: Dict[str, Any], named: str) -> None:
     with pytest.raises(RegistrationRefused, match=named):
-        choose(identity, server(**members), REDIRECT, None, ListContext())
+        choose(grant, server(**members), REDIRECT, None, ListContext())
 
 
 # --- dynamic registration
 
-def registered(identity: Identity = Identity(), redirect: str = REDIRECT, scopes: Any = None, **members: Any) -> Any:
+def registered(grant: OAuth = OAuth(), redirect: str = REDIRECT, scopes: Any = None, **members: Any) -> Any:
     context = ListContext(answer({**MADE, "redirect_uris": [redirect]}, 201))
-    choose(identity, server(**members), redirect, scopes, context)
+    choose(grant, server(**members), redirect, scopes, context)
     return context.fetched.sent[0].json
 
 
 def test_a_registration_says_who_we_are_and_what_we_need() -> None:
-    assert registered(Identity(name="Demo", uri="https://demo.example"), scopes=["a", "b"]) == {
+    assert registered(OAuth(client_name="Demo", client_uri="https://demo.example"), scopes=["a", "b"]) == {
         "client_name": "Demo", "client_uri": "https://demo.example", "redirect_uris": [REDIRECT],
         "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
         "token_endpoint_auth_method": "none", "application_type": "native", "scope": "a b"}
@@ -91,7 +92,7 @@ def test_we_ask_for_a_method_that_the_server_takes(taken: Optional[List[str]], m
 ])
 def test_the_answer_prescribes_the_method_or_the_metadata_does(made: Any, taken: Any, method: str) -> None:
     context = ListContext(answer({"client_id": "x", **made}, 201))
-    info = choose(Identity(), server(token_endpoint_auth_methods_supported=taken), REDIRECT, None, context)
+    info = choose(OAuth(), server(token_endpoint_auth_methods_supported=taken), REDIRECT, None, context)
     assert info.method == method and info.registered and info.redirect_uris == [REDIRECT]
 
 
@@ -105,7 +106,7 @@ def test_the_answer_prescribes_the_method_or_the_metadata_does(made: Any, taken:
 def test_a_refused_registration_says_why_and_what_to_pass(value: Any, status: int, says: str) -> None:
     context = ListContext(answer(value, status))
     with pytest.raises(RegistrationRefused, match=says) as raised:
-        choose(Identity(), server(), REDIRECT, None, context)
+        choose(OAuth(), server(), REDIRECT, None, context)
     assert REDIRECT in str(raised.value) and "native" in str(raised.value) and "redirect_uri=" in str(raised.value)
     assert context.store.get("client", ISSUER) is None and "\x1b" not in str(raised.value)
 
@@ -113,7 +114,7 @@ def test_a_refused_registration_says_why_and_what_to_pass(value: Any, status: in
 def test_a_registration_with_another_redirect_uri_is_of_no_use() -> None:
     context = ListContext(answer({**MADE, "redirect_uris": ["https://evil.example/"]}, 201))
     with pytest.raises(RegistrationRefused, match="other redirect URIs"):
-        choose(Identity(), server(), REDIRECT, None, context)
+        choose(OAuth(), server(), REDIRECT, None, context)
 
 
 # --- what is kept
@@ -121,36 +122,36 @@ def test_a_registration_with_another_redirect_uri_is_of_no_use() -> None:
 def test_a_registration_is_kept_for_its_issuer_and_its_redirect_uri() -> None:
     other = "http://localhost:8/callback"
     context = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2", "redirect_uris": [other]}, 201))
-    first = choose(Identity(), server(), REDIRECT, None, context)
-    assert choose(Identity(), server(), REDIRECT, None, context) == first == known(Identity(), server(), context)
-    assert choose(Identity(), server(), other, None, context).client_id == "made-2"
+    first = choose(OAuth(), server(), REDIRECT, None, context)
+    assert choose(OAuth(), server(), REDIRECT, None, context) == first == known(OAuth(), server(), context)
+    assert choose(OAuth(), server(), other, None, context).client_id == "made-2"
     assert [len(context.fetched.sent), context.fetched.answers] == [2, []]
 
 
 def test_a_registration_is_made_anew_for_scopes_that_it_does_not_have() -> None:
     context = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
-    first = choose(Identity(), server(), REDIRECT, ["a", "b"], context)
-    assert choose(Identity(), server(), REDIRECT, ["b"], context) == first
-    assert choose(Identity(), server(), REDIRECT, None, context) == first
-    assert choose(Identity(), server(), REDIRECT, ["c"], context).client_id == "made-2"
-    assert choose(Identity(), server(), REDIRECT, ["c", "a"], context).client_id == "made-2"
+    first = choose(OAuth(), server(), REDIRECT, ["a", "b"], context)
+    assert choose(OAuth(), server(), REDIRECT, ["b"], context) == first
+    assert choose(OAuth(), server(), REDIRECT, None, context) == first
+    assert choose(OAuth(), server(), REDIRECT, ["c"], context).client_id == "made-2"
+    assert choose(OAuth(), server(), REDIRECT, ["c", "a"], context).client_id == "made-2"
     assert [sent.json["scope"] for sent in context.fetched.sent] == ["a b", "a b c"]
 
 
 def test_another_issuer_does_not_get_it() -> None:
     context = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
-    choose(Identity(), server(), REDIRECT, None, context)
+    choose(OAuth(), server(), REDIRECT, None, context)
     two = server()
     two.issuer = "https://two.example"
-    assert known(Identity(), two, context) is None
-    assert choose(Identity(), two, REDIRECT, None, context).client_id == "made-2"
-    assert known(Identity(), server(), context).client_id == "made-1"  # type: ignore[union-attr]
+    assert known(OAuth(), two, context) is None
+    assert choose(OAuth(), two, REDIRECT, None, context).client_id == "made-2"
+    assert known(OAuth(), server(), context).client_id == "made-1"  # type: ignore[union-attr]
 
 
 def test_a_record_under_the_wrong_issuer_is_not_used() -> None:
     context = ListContext()
     context.store.set("client", ISSUER, ClientInfo("x", issuer="https://other.example").to_json())
-    assert known(Identity(), server(), context) is None
+    assert known(OAuth(), server(), context) is None
 
 
 @pytest.mark.parametrize(("ends", "again"), [
@@ -158,47 +159,47 @@ def test_a_record_under_the_wrong_issuer_is_not_used() -> None:
 def test_a_secret_that_has_ended_makes_a_new_registration(ends: Any, again: bool) -> None:
     first = answer({**MADE, "client_secret": "s", "client_secret_expires_at": ends}, 201)
     context = ListContext(first, answer(MADE, 201))
-    choose(Identity(), server(), REDIRECT, None, context)
-    choose(Identity(), server(), REDIRECT, None, context)
+    choose(OAuth(), server(), REDIRECT, None, context)
+    choose(OAuth(), server(), REDIRECT, None, context)
     assert len(context.fetched.sent) == 1 + again
 
 
 def test_who_was_asked_once_is_not_asked_again() -> None:
     context = ListContext()
-    first = choose(Identity(ask=asked), server(**NONE), REDIRECT, None, context)
+    first = choose(OAuth(ask_client=asked), server(**NONE), REDIRECT, None, context)
     assert (first.client_secret, first.method, first.registered) == ("asked-secret", "client_secret_basic", False)
-    assert choose(Identity(), server(**NONE), "http://localhost:9/callback", None, context) == first
+    assert choose(OAuth(), server(**NONE), "http://localhost:9/callback", None, context) == first
 
 
 # --- credentials from before
 
 def test_credentials_go_to_the_issuer_that_was_named_only() -> None:
-    identity = Identity("mine", "my-secret", "https://named.example")
+    grant = OAuth("mine", "my-secret", issuer="https://named.example")
     with pytest.raises(RegistrationRefused, match="https://named.example.*issuer=") as raised:
-        choose(identity, server(), REDIRECT, None, ListContext())
+        choose(grant, server(), REDIRECT, None, ListContext())
     assert "my-secret" not in str(raised.value)
-    told = choose(identity._replace(issuer=ISSUER), server(), REDIRECT, None, ListContext())
+    told = choose(OAuth("mine", "my-secret", issuer=ISSUER), server(), REDIRECT, None, ListContext())
     assert told.client_secret == "my-secret"
 
 
 def test_credentials_without_a_named_issuer_belong_to_the_first() -> None:
-    context, identity = ListContext(), Identity("mine", "my-secret")
-    assert known(identity, server(), context) is not None
+    context, grant = ListContext(), OAuth("mine", "my-secret")
+    assert known(grant, server(), context) is not None
     two = server()
     two.issuer = "https://two.example"
     with pytest.raises(RegistrationRefused, match="belongs to the authorization server %s" % ISSUER):
-        known(identity, two, context)
-    assert known(identity, server(), context) is not None
-    assert known(Identity("other"), two, context) is not None
+        known(grant, two, context)
+    assert known(grant, server(), context) is not None
+    assert known(OAuth("other"), two, context) is not None
 
 
 def test_a_metadata_document_is_for_every_issuer() -> None:
-    context, identity = ListContext(), Identity(metadata_url=DOCUMENT)
+    context, grant = ListContext(), OAuth(client_metadata_url=DOCUMENT)
     two = server(**CIMD)
     two.issuer = "https://two.example"
-    infos = [known(identity, each, context) for each in (server(**CIMD), two)]
+    infos = [known(grant, each, context) for each in (server(**CIMD), two)]
     assert [info and info.client_id for info in infos] == [DOCUMENT] * 2
 
 
 def test_no_secret_is_in_a_repr() -> None:
-    assert "my-secret" not in repr(Identity("mine", "my-secret"))
+    assert "my-secret" not in repr(OAuth("mine", "my-secret"))

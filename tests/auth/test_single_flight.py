@@ -4,16 +4,19 @@ from typing import Any, Callable, List, Optional
 
 import pytest
 
-from mcp_ref.auth.client.single_flight import SingleFlight
+from mcp_ref.auth import MemoryStore
+from mcp_ref.auth.client.single_flight import Authorization
 from mcp_ref.errors import AuthError, Unauthorized
 from mcp_ref.http11.client.connect import CancelScope, Abandoned
+from mcp_ref.limits import DEFAULT
 from tests.support.patience import WAIT
+from tests.support.scripted_grant import NOW, SERVER, ListFetcher
 
 
 class Waiter:
     """A thread in a flight."""
 
-    def __init__(self, flight: SingleFlight) -> None:
+    def __init__(self, flight: Authorization) -> None:
         self.cancel_scope = CancelScope()
         self.still: List[bool] = []
         self.stands = threading.Event()
@@ -32,7 +35,7 @@ class Waiter:
         if begins:
             self.stands.set()
 
-    def _run(self, flight: SingleFlight, ticket: threading.Event) -> None:
+    def _run(self, flight: Authorization, ticket: threading.Event) -> None:
         try:
             flight.wait(ticket, self.cancel_scope)
         except BaseException as error:
@@ -47,14 +50,15 @@ class Waiter:
 class Work:
     """Work that waits until it is told how to go on."""
 
-    def __init__(self, ends: Callable[[SingleFlight], None] = lambda flight: None) -> None:
+    def __init__(self, ends: Callable[[Authorization], None] = lambda flight: None) -> None:
         self.begun, self.go, self.over = threading.Event(), threading.Event(), threading.Event()
         self.error: Optional[BaseException] = None
-        self.flight = SingleFlight(self._run)
+        self.flight = Authorization(
+            self._run, (), SERVER, ListFetcher(), MemoryStore(), DEFAULT, lambda: NOW)
         self._ends = ends
         self.runs = 0
 
-    def _run(self, flight: SingleFlight) -> None:
+    def _run(self, flight: Authorization) -> None:
         self.runs += 1
         self.begun.set()
         try:
@@ -81,7 +85,7 @@ def test_all_who_join_wait_for_one_piece_of_work() -> None:
 
 @pytest.mark.parametrize("error", [Unauthorized("x"), Abandoned("x")])
 def test_all_get_the_error(error: BaseException) -> None:
-    def fail(flight: SingleFlight) -> None:
+    def fail(flight: Authorization) -> None:
         raise error
 
     work = Work(fail)
@@ -92,7 +96,7 @@ def test_all_get_the_error(error: BaseException) -> None:
 
 
 def test_of_an_error_of_the_program_only_its_kind_is_told() -> None:
-    def fail(flight: SingleFlight) -> None:
+    def fail(flight: Authorization) -> None:
         raise OSError("no route to https://auth.example/authorize?state=secret")
 
     work = Work(fail)
@@ -117,7 +121,7 @@ def test_one_who_leaves_takes_nothing_away_from_the_others() -> None:
 def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
     tickets: List[Any] = []
 
-    def work_on(flight: SingleFlight) -> None:
+    def work_on(flight: Authorization) -> None:
         try:
             flight.pause(WAIT)
         finally:
@@ -137,7 +141,7 @@ def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
 class JoinsLate(threading.Event):
     """In place of the event that nobody is there: somebody comes just after it was looked at."""
 
-    flight: SingleFlight
+    flight: Authorization
 
     def wait(self, timeout: Optional[float] = None) -> bool:
         self.ticket = self.flight.join()
@@ -145,7 +149,7 @@ class JoinsLate(threading.Event):
 
 
 def test_who_comes_at_the_very_last_moment_is_not_left_behind() -> None:
-    def work_on(flight: SingleFlight) -> None:
+    def work_on(flight: Authorization) -> None:
         flight._alone = joins
         flight.pause(0)
 
@@ -172,7 +176,7 @@ class Counting(CancelScope):
 def test_waiting_sleeps() -> None:
     busy, seen = threading.Event(), threading.Event()
 
-    def work_on(flight: SingleFlight) -> None:
+    def work_on(flight: Authorization) -> None:
         flight.waiting_for_user(True)
         assert busy.wait(WAIT)
         flight.waiting_for_user(False)
@@ -214,7 +218,7 @@ def test_a_request_that_was_given_up_before_does_not_wait() -> None:
 def test_while_a_person_is_waited_for_nobody_ages() -> None:
     asked, answered = threading.Event(), threading.Event()
 
-    def ask(flight: SingleFlight) -> None:
+    def ask(flight: Authorization) -> None:
         for _ in range(2):
             flight.waiting_for_user(True)
             asked.set()

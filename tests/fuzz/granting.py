@@ -7,9 +7,9 @@ from random import Random
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from urllib.parse import parse_qsl, quote_plus, urlencode
 
-from mcp_ref.auth import fetch
-from mcp_ref.auth.client.registration import Identity, register
-from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
+from mcp_ref.auth import OAuth, fetch
+from mcp_ref.auth.client.registration import register
+from mcp_ref.auth.client.single_flight import Authorization
 from mcp_ref.auth.client.store import MemoryStore
 from mcp_ref.auth.client.token_endpoint import ClientInfo, CodeFlow, Token, TokenEndpoint, challenge_of
 from mcp_ref.auth.discover import AuthorizationServer, Discovered
@@ -201,9 +201,9 @@ def check_answers(case: Tuple[int, Reply, Optional[Reply]]) -> None:
     fetcher: Any = Listed(*filter(None, (registered, answer)))
     try:
         if registered is not None:
-            client = register(Identity(name="x"), server(), REDIRECT, ["a"],
-                              GrantContext(SERVER, fetcher, MemoryStore(), DEFAULT, lambda: NOW,
-                                           SingleFlight(lambda flight: None)))
+            client = register(OAuth(client_name="x"), server(), REDIRECT, ["a"],
+                              Authorization(lambda context: None, (), SERVER, fetcher, MemoryStore(), DEFAULT,
+                                            lambda: NOW))
             check_client(client)
         flow = begun(Discovered(SERVER, None, server(), False), client, ["a"])
         token = flow.exchange(CODE, TokenEndpoint(fetcher, server(), client, now=lambda: NOW))

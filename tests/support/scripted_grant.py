@@ -2,7 +2,7 @@
 import json
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
+from mcp_ref.auth.client.single_flight import Authorization
 from mcp_ref.auth.client.store import MemoryStore, TokenStore
 from mcp_ref.auth.discover import AuthorizationServer, Discovered, ProtectedResource
 from mcp_ref.auth.fetch import HttpAnswer
@@ -45,31 +45,22 @@ class ListFetcher:
         return self.answers.pop(0)
 
 
-class ListFlight(SingleFlight):
-    """A flight that nobody waits for; ``persons``: whether a person was waited for, as it changed."""
+class ListContext(Authorization):
+    """What a grant works with, on a `ListFetcher`; ``persons``: whether a person was waited for, as it changed."""
 
-    def __init__(self) -> None:
-        super().__init__(lambda flight: None)
+    def __init__(
+        self, *answers: HttpAnswer, store: Optional[TokenStore] = None, revision: Optional[str] = None,
+    ) -> None:
+        self.fetched = fetcher = ListFetcher(*answers)
         self.persons: List[bool] = []
+        super().__init__(lambda context: None, (), SERVER, fetcher,  # type: ignore[arg-type]
+                         MemoryStore() if store is None else store, DEFAULT, lambda: NOW, revision=revision)
 
     def pause(self, seconds: float) -> None:
         pass
 
     def waiting_for_user(self, busy: bool) -> None:
         self.persons.append(busy)
-
-
-class ListContext(GrantContext):
-    """What a grant works with, on a `ListFetcher` and a `ListFlight`."""
-
-    def __init__(
-        self, *answers: HttpAnswer, store: Optional[TokenStore] = None, revision: Optional[str] = None,
-    ) -> None:
-        self.fetched = ListFetcher(*answers)
-        flight, fetcher = ListFlight(), self.fetched
-        self.persons = flight.persons
-        super().__init__(SERVER, fetcher, MemoryStore() if store is None else store,  # type: ignore[arg-type]
-                         DEFAULT, lambda: NOW, flight, revision=revision)
 
 
 def server(**members: Any) -> AuthorizationServer:

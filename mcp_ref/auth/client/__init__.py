@@ -6,7 +6,7 @@ module              contents
 `token_endpoint`    a token, a registered client, and the request that gets one for the other; the authorization
                     code grant, without the browser
 `store`             the places where tokens and registrations are kept
-`single_flight`     one authorization for all threads that wait for a token; the context of a grant
+`single_flight`     one authorization for all threads that wait for a token, and for its grant
 `grant`             the contract: one way to a token
 `registration`      the ways to become known to an authorization server; the client's metadata document
 `oauth`             `OAuth`: the code grant with a person and a browser; the listener on this machine to which the

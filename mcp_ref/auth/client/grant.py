@@ -3,7 +3,7 @@
 The work is divided. An `oauth_session.OAuthSession` stands between the requests to one server and a grant: it keeps
 the token, renews it, makes one authorization of many refusals and chooses scopes. A `Grant` knows how to get a token
 and knows nothing of requests: `OAuth` with a person and a browser, the grants in
-`mcp_ref.ext.auth.machine` without. A `single_flight.GrantContext` is what a grant gets to work with.
+`mcp_ref.ext.auth.machine` without. A `single_flight.Authorization` is what a grant gets to work with.
 
 A grant serves any number of servers. It keeps nothing about any of them but what is in its store.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 from ...limits import DEFAULT, Limits
 from ...options import spelt, takes, with_defaults
 from ...streamable.client.auth_provider import Authorizer, Authorizing
-from .single_flight import GrantContext
+from .single_flight import Authorization
 from .store import MemoryStore, TokenStore
 from .token_endpoint import ClientInfo, Token
 
@@ -93,19 +93,19 @@ class Grant(Authorizing):
         """URLs of authorization servers that the user has named, which may be at any address."""
         return ()
 
-    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
+    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: Authorization) -> Token:
         """Get a new token from the discovered authorization server, for its resource.
 
         ``scopes``: what to ask for; None: leave it to the server. Runs on a thread of its own, one at a time for each
-        MCP server. Raises `AuthError`; `Abandoned` comes from `GrantContext.pause`.
+        MCP server. Raises `AuthError`; `Abandoned` comes from `Authorization.pause`.
         """
         raise NotImplementedError
 
-    def client(self, discovered: "Discovered", context: GrantContext) -> Optional[ClientInfo]:
+    def client(self, discovered: "Discovered", context: Authorization) -> Optional[ClientInfo]:
         """Return how the authorization server knows us, without asking anyone; None if it does not, or no longer."""
         return None
 
-    def renew(self, token: Token, discovered: "Discovered", context: GrantContext) -> Optional[Token]:
+    def renew(self, token: Token, discovered: "Discovered", context: Authorization) -> Optional[Token]:
         """Exchange the refresh token of this token for another token [RFC 6749 §6].
 
         Returns None if we are no longer the client that the token was issued to. The new token carries the refresh
@@ -119,7 +119,7 @@ class Grant(Authorizing):
         renewed = context.endpoint(discovered, client, self.signer).request(fields, requested=token.requested)
         return renewed if renewed.refresh_token is not None else replace(renewed, refresh_token=token.refresh_token)
 
-    def refused(self, error: str, discovered: "Discovered", context: GrantContext) -> None:
+    def refused(self, error: str, discovered: "Discovered", context: Authorization) -> None:
         """Take note that the authorization server refused to renew a token, with this error code."""
 
     @spelt

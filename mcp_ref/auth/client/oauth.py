@@ -38,7 +38,7 @@ from ..fetch import configured
 from . import registration
 from .grant import GRANT, Grant, takes_grant_options
 from .registration import check_client_id_url
-from .single_flight import GrantContext, call_in_thread
+from .single_flight import Authorization, call_in_thread
 from .token_endpoint import ClientInfo, CodeFlow, Token, check_pkce, parameters, same, union
 
 if TYPE_CHECKING:
@@ -103,9 +103,7 @@ class OAuth(Grant):
         authorize: Optional[Callable[[str], str]] = None, ask_client: Optional[registration.AskClient] = None,
         method: Optional[str] = None, **options: "Unpack[GrantOptions]"
     ) -> None:
-        given = with_defaults(OAuth.__init__, GRANT, options, self)
-        super().__init__(**given)
-        signer = self.signer
+        super().__init__(**with_defaults(OAuth.__init__, GRANT, options, self))
         if self.choose_server is None and issuer is not None:
             self.choose_server = lambda issuers: issuer if issuer in issuers else issuers[0]
         if client_secret is not None and client_id is None:
@@ -113,7 +111,7 @@ class OAuth(Grant):
         if issuer is not None and client_id is None:
             raise ValueError("issuer= says whose client_id= it is: pass both")
         if method is not None:
-            _check_method(method, client_id, client_secret, client_metadata_url, signer)
+            _check_method(method, client_id, client_secret, client_metadata_url, self.signer)
         if authorize is not None and open_browser is not None:
             raise ValueError("authorize= takes the place of open_browser=: pass one of them")
         if client_metadata_url is not None:
@@ -123,30 +121,32 @@ class OAuth(Grant):
             place_of(self.redirect_uri)
         self._authorize = authorize
         self._open_browser = open_browser
-        self._identity = registration.Identity(
-            client_id, client_secret, issuer, client_metadata_url, client_name, client_uri, ask_client, signer,
-            method)
+        # How `registration` makes us known to an authorization server.
+        self.credentials = None if client_id is None else ClientInfo(client_id, client_secret)
+        self.issuer, self.method = issuer, method
+        self.client_metadata_url, self.client_name, self.client_uri = client_metadata_url, client_name, client_uri
+        self.ask_client = ask_client
 
     @property
     def account(self) -> str:
         """The client id, if the user has passed one; see `Grant.account`."""
-        return self._identity.client_id or ""
+        return "" if self.credentials is None else self.credentials.client_id
 
     @property
     def own_servers(self) -> Sequence[str]:
         """The ``issuer``, if the user has passed one; see `Grant.own_servers`."""
-        return [] if self._identity.issuer is None else [self._identity.issuer]
+        return [] if self.issuer is None else [self.issuer]
 
-    def client(self, discovered: "Discovered", context: GrantContext) -> Optional[ClientInfo]:
+    def client(self, discovered: "Discovered", context: Authorization) -> Optional[ClientInfo]:
         """Return the client by its registration, without a new one; see `Grant.client`."""
-        return registration.known(self._identity, discovered.server, context)
+        return registration.known(self, discovered.server, context)
 
-    def refused(self, error: str, discovered: "Discovered", context: GrantContext) -> None:
+    def refused(self, error: str, discovered: "Discovered", context: Authorization) -> None:
         """Forget a dynamic registration that the server does not take any more; see `Grant.refused`."""
-        if error in _FORGET and self._identity.client_id is None:
+        if error in _FORGET and self.credentials is None:
             context.store.delete("client", discovered.server.issuer)
 
-    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
+    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: Authorization) -> Token:
         """Ask the person for consent, and get a token for it; see `Grant.obtain`."""
         check_pkce(discovered, context.revision, self.tolerate)
         if not discovered.server.authorization_endpoint:
@@ -163,7 +163,7 @@ class OAuth(Grant):
             self.refused("invalid_client", discovered, context)  # the person may have seen just that error
             raise
 
-    def _with_listener(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
+    def _with_listener(self, discovered: "Discovered", scopes: Optional[List[str]], context: Authorization) -> Token:
         host, port, path = place_of(self.redirect_uri)
         with RedirectListener(host, port, path, wanted=self._port_before(discovered, context)) as redirect:
             flow = self._flow(redirect.uri, discovered, scopes, context)
@@ -183,7 +183,7 @@ class OAuth(Grant):
             redirect.show_outcome(True)
             return token
 
-    def _port_before(self, discovered: "Discovered", context: GrantContext) -> int:
+    def _port_before(self, discovered: "Discovered", context: Authorization) -> int:
         """Return the port that we are registered with, or 0: a registration holds for one redirect URI."""
         info = self.client(discovered, context)
         for uri in (info.redirect_uris or ()) if info is not None and info.registered else ():
@@ -194,15 +194,15 @@ class OAuth(Grant):
         return 0
 
     def _flow(
-        self, redirect_uri: str, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext,
+        self, redirect_uri: str, discovered: "Discovered", scopes: Optional[List[str]], context: Authorization,
     ) -> CodeFlow:
         ever = None if scopes is None else union(scopes, discovered.resource_scopes)
-        client = registration.choose(self._identity, discovered.server, redirect_uri, ever, context)
+        client = registration.choose(self, discovered.server, redirect_uri, ever, context)
         flow = CodeFlow(discovered, client, redirect_uri, scopes)
         context.fetcher.tell_visit(flow.url, "client")
         return flow
 
-    def _exchanged(self, flow: CodeFlow, redirect: str, discovered: "Discovered", context: GrantContext) -> Token:
+    def _exchanged(self, flow: CodeFlow, redirect: str, discovered: "Discovered", context: Authorization) -> Token:
         context.fetcher.tell_visit(redirect)
         return flow.exchange(flow.code(redirect), context.endpoint(discovered, flow.client, self.signer))
 

@@ -17,7 +17,7 @@ anything else                         the refusal stands
 [2026-07-28 basic/authorization/index §Scope Challenge Handling]
 [2026-07-28 basic/authorization/client-registration §Authorization Server Binding]
 
-However many requests are refused at a time, one `SingleFlight` gets the token for all. The transport bounds how often
+However many requests are refused at a time, one `Authorization` gets the token for all. The transport bounds how often
 one request may ask (``max_authorizations``). Besides that, a token that was issued a moment ago for exactly these
 scopes, and is refused nevertheless, is not asked for again
 [2026-07-28 basic/authorization/index §Step-Up Authorization Flow] SHOULD.
@@ -26,9 +26,9 @@ Tokens go to the origin of the MCP server only, in the field Authorization only,
 server has issued for it [2025-06-18..2025-11-25 basic/authorization §Token Handling]
 [2026-07-28 basic/authorization/index §Token Handling] MUST NOT.
 
-The way from a refusal to a token: `OAuthSession.refused` reads it (`ParsedRefusal`) and starts or joins a
-`SingleFlight`; on its thread the session discovers the authorization server, tries the refresh token, chooses scopes
-and calls `Grant.obtain`, which ends in `TokenEndpoint.request`. What runs in a flight never runs twice at a time.
+The way from a refusal to a token: `OAuthSession.refused` reads the challenges and starts or joins an
+`Authorization`; on its thread the session discovers the authorization server, tries the refresh token, chooses scopes
+and calls `Grant.obtain`, which ends in `TokenEndpoint.request`. What runs there never runs twice at a time.
 
 The scopes that are asked for [RFC 6749 §3.3]:
 
@@ -54,6 +54,7 @@ mention it; in a challenge it does, for a challenge is authoritative.
 
 import threading
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple
 
 from ...diagnostics.packagelog import get_logger
@@ -63,9 +64,9 @@ from ...http11.message import Headers
 from ...limits import DEFAULT, Limits
 from ...revisions import LATEST
 from ...streamable.client.auth_provider import AuthRefusal, Authorizer, CancelScope, Fields
-from ..discover import ISSUER_SLASH, OFFLINE, Discovered, discover, find, first, parse, scopes_wanted
+from ..discover import ISSUER_SLASH, OFFLINE, Challenge, Discovered, discover, find, first, parse, scopes_wanted
 from ..fetch import Fetcher, Reach, canonical, checked, origin, shown
-from .single_flight import GrantContext, SingleFlight
+from .single_flight import Authorization
 from .token_endpoint import Token, sayable, union
 
 if TYPE_CHECKING:
@@ -78,22 +79,6 @@ LASTING = ("", "server_error", "temporarily_unavailable", "slow_down")
 """Errors of a token endpoint that say nothing about the refresh token: it may be good later on."""
 _EARLY = ("early",)
 """The purpose of a flight that renews a token before its end."""
-
-
-class ParsedRefusal:
-    """A refused request with its challenges parsed.
-
-    ``used``: the access token that was refused; None if the request carried none. ``scopes``: those that the server
-    wants; None if it names none. ``again``: True if this request was refused before.
-    """
-
-    def __init__(self, refusal: AuthRefusal) -> None:
-        self.refusal = refusal
-        self.challenges = parse(refusal.challenges)
-        self.error = find(self.challenges, "error")
-        self.scopes = scopes_wanted(self.challenges)
-        self.used = next((value.partition(" ")[2] for name, value in refusal.fields if name == "Authorization"), None)
-        self.again = refusal.tries > 0
 
 
 class OAuthSession(Authorizer):
@@ -118,7 +103,7 @@ class OAuthSession(Authorizer):
 
             self._prover = Prover(grant.dpop, grant.now)
         self._lock = threading.Lock()  # guards `_flight`: at most one is under way
-        self._flight: Optional[SingleFlight] = None
+        self._flight: Optional[Authorization] = None
         self._key = " ".join(filter(None, (canonical(self._url), grant.account)))
         self._first_reading = threading.Lock()  # guards `_loaded`: the first reading of the store
         self._loaded = False
@@ -154,21 +139,23 @@ class OAuthSession(Authorizer):
         """Get a token that the server may accept after this refusal; see `Authorizer.refused`."""
         if origin(refusal.url) != self._origin:
             return False
-        parsed = ParsedRefusal(refusal)
+        challenges = parse(refusal.challenges)
+        error, wanted = find(challenges, "error"), scopes_wanted(challenges)
+        used = next((value.partition(" ")[2] for name, value in refusal.fields if name == "Authorization"), None)
         if refusal.status == 401 and self._prover is not None:
             new = self._prover.learn_nonce(refusal.url, refusal.headers, refusal.fields)
-            if parsed.error == "use_dpop_nonce" and new:
+            if error == "use_dpop_nonce" and new:
                 return True
         if refusal.status == 401:
-            work, purpose = self._reauthorize, ("401", *(parsed.scopes or ()))
-        elif refusal.status == 403 and parsed.error == "insufficient_scope":
-            work, purpose = self._step_up, ("403", *(parsed.scopes or ()))
+            work, needed = partial(self._reauthorize, challenges, used, refusal.tries > 0), None
+        elif refusal.status == 403 and error == "insufficient_scope":
+            work, needed = partial(self._step_up, challenges, used), wanted
         else:
             return False
-        while not self._has_usable_token(parsed):
-            # A flight of another request may have ended with a token that does not do for this one: then start another.
-            # After our own flight there is a token, though perhaps the same: some servers make one good again.
-            if self._share(lambda context: work(parsed, context), purpose, cancel_scope, refusal.revision):
+        while not self._has_usable_token(used, needed):
+            # An authorization for another request may have ended with a token that does not do for this one: then start
+            # another. After our own there is a token, though perhaps the same: some servers make one good again.
+            if self._share(work, (str(refusal.status), *(wanted or ())), cancel_scope, refusal.revision):
                 break
         return True
 
@@ -182,18 +169,15 @@ class OAuthSession(Authorizer):
         self._fetcher.http_trace = trace
 
     def _share(
-        self, work: Callable[[GrantContext], None], purpose: Tuple[str, ...], cancel_scope: CancelScope,
+        self, work: Callable[[Authorization], None], purpose: Tuple[str, ...], cancel_scope: CancelScope,
         revision: Optional[str] = None,
     ) -> bool:
         """Do the work, or wait for work that is already under way. Returns True if it was this work that was done.
 
         Raises what this work raises. An error of other work, for another purpose, is ignored.
         """
-        def run(flight: SingleFlight) -> None:
-            work(GrantContext(self._url, self._fetcher, self._grant.store, self._limits, self._grant.now, flight,
-                              self._prover, revision))
-
-        mine = SingleFlight(run, purpose)
+        mine = Authorization(work, purpose, self._url, self._fetcher, self._grant.store, self._limits, self._grant.now,
+                             self._prover, revision)
         with self._lock:
             flight = self._flight
             ticket = None if flight is None else flight.join()
@@ -212,17 +196,14 @@ class OAuthSession(Authorizer):
                     self._flight = None  # its error would keep the frames of its traceback alive
         return flight is mine
 
-    def _has_usable_token(self, parsed: ParsedRefusal) -> bool:
-        """True if there is a token other than the refused one and, after a 403, it covers the scopes of the challenge.
-        """
+    def _has_usable_token(self, used: Optional[str], needed: Optional[Sequence[str]]) -> bool:
+        """True if there is a token other than the refused one, and it covers the scopes that are needed."""
         token = self._token
-        if token is None or token.access_token == parsed.used:
-            return False
-        return parsed.refusal.status != 403 or set(parsed.scopes or ()) <= set(token.known_scopes)
+        return token is not None and token.access_token != used and set(needed or ()) <= set(token.known_scopes)
 
     # In flight
 
-    def _renew_early(self, context: GrantContext) -> None:
+    def _renew_early(self, context: Authorization) -> None:
         """Replace the token before it ends. If that fails, for whatever reason, the token serves until it is refused.
         """
         token, discovered = self._token, self._discovered
@@ -241,42 +222,48 @@ class OAuthSession(Authorizer):
         if renewed is None and self._token is not None:
             self._token = replace(self._token, renew_at=None)
 
-    def _reauthorize(self, parsed: ParsedRefusal, context: GrantContext) -> None:
-        """Get a token after a 401: the token was refused, or there was none."""
-        discovered = self._discover(parsed)
+    def _reauthorize(
+        self, challenges: Sequence[Challenge], used: Optional[str], again: bool, context: Authorization,
+    ) -> None:
+        """Get a token after a 401: the token ``used`` was refused, or there was none.
+
+        ``again``: True if the request was refused before.
+        """
+        discovered, wanted = self._discover(challenges, context), scopes_wanted(challenges)
         # Step 1: another program that uses the store may have renewed the token meanwhile.
         other = self._stored()
-        if other is not None and other.access_token != parsed.used and self._is_of(other, discovered):
+        if other is not None and other.access_token != used and self._is_of(other, discovered):
             self._token = other
             if self._alive(other):
                 return
         # Step 2: the refresh token, unless the token covers too little or has just come from there.
         token = self._own(discovered)
         kept = [] if token is None else token.known_scopes
-        if token is not None and set(parsed.scopes or ()) <= set(kept):
-            if parsed.again and token.access_token == self._authorized:
+        if token is not None and set(wanted or ()) <= set(kept):
+            if again and token.access_token == self._authorized:
                 raise Unauthorized("%s refuses a token that %s has issued for it just now"
                                    % (shown(self._url), shown(discovered.server.issuer)))
-            if not (parsed.again and token.access_token == self._renewal):
+            if not (again and token.access_token == self._renewal):
                 if self._renewed(token, discovered, context) is not None:
                     return
         # Step 3: the grant, which may ask a person.
-        self._authorize(discovered, parsed.scopes, kept, context)
+        self._authorize(discovered, wanted, kept, context)
 
-    def _step_up(self, parsed: ParsedRefusal, context: GrantContext) -> None:
+    def _step_up(self, challenges: Sequence[Challenge], used: Optional[str], context: Authorization) -> None:
         """Get a token with more scopes after a 403 ``insufficient_scope``
         [2025-11-25 basic/authorization §Step-Up Authorization Flow]
         [2026-07-28 basic/authorization/index §Step-Up Authorization Flow]."""
-        if self._has_usable_token(parsed):
-            return  # another flight has just ended
-        discovered = self._discover(parsed)
+        wanted = scopes_wanted(challenges)
+        if self._has_usable_token(used, wanted):
+            return  # another authorization has just ended
+        discovered = self._discover(challenges, context)
         token = self._own(discovered)
-        needed = parsed.scopes or discovered.resource_scopes or []
+        needed = wanted or discovered.resource_scopes or []
         lately = (self._authorized, self._renewal) if self._authorized else ()  # in this program
         if token is not None and token.access_token in lately and set(needed) <= set(token.requested or ()):
             raise InsufficientScope("%s wants the scopes %s, which were asked for and are not granted"
                                     % (shown(self._url), " ".join(needed) or "(it names none)"), needed)
-        self._authorize(discovered, parsed.scopes, [] if token is None else token.known_scopes, context)
+        self._authorize(discovered, wanted, [] if token is None else token.known_scopes, context)
 
     # The parts of these
 
@@ -292,7 +279,7 @@ class OAuthSession(Authorizer):
         self._token = token
         self._grant.store.set("token", self._key, token.to_json())
 
-    def _renewed(self, token: Token, discovered: Discovered, context: GrantContext) -> Optional[Token]:
+    def _renewed(self, token: Token, discovered: Discovered, context: Authorization) -> Optional[Token]:
         """Exchange the refresh token. Returns None if there is none, or the server does not take it any more.
 
         No other user of the store may show the same refresh token at the same time: rotation would take it for stolen
@@ -329,11 +316,11 @@ class OAuthSession(Authorizer):
         """True if this token has not ended, as far as its end is known."""
         return token.expires_at is None or self._grant.now() < token.expires_at
 
-    def _discover(self, parsed: ParsedRefusal) -> Discovered:
+    def _discover(self, challenges: Sequence[Challenge], context: Authorization) -> Discovered:
         """Find the authorization server that the refusal leads to, and remember it for early renewals."""
-        self._discovered = discover(self._fetcher, self._url, parsed.challenges,
-                                    parsed.refusal.revision or str(LATEST), self._grant.choose_server or first,
-                                    ISSUER_SLASH in self._grant.tolerate)
+        self._discovered = discover(
+            self._fetcher, self._url, challenges, context.revision or str(LATEST), self._grant.choose_server or first,
+            ISSUER_SLASH in self._grant.tolerate)
         return self._discovered
 
     def _own(self, discovered: Discovered) -> Optional[Token]:
@@ -345,7 +332,7 @@ class OAuthSession(Authorizer):
         return token
 
     def _authorize(
-        self, discovered: Discovered, wanted: Optional[List[str]], kept: Sequence[str], context: GrantContext,
+        self, discovered: Discovered, wanted: Optional[List[str]], kept: Sequence[str], context: Authorization,
     ) -> None:
         """Have the grant obtain a token, and keep that."""
         self._check_binding(discovered)

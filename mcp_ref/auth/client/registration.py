@@ -32,7 +32,8 @@ A client ID metadata document is the way of row 2: the client is known by the ht
 """
 
 import re
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ...errors import AuthError, DiscoveryFailed, RegistrationRefused
 from ...jsonrpc import json_type
@@ -41,8 +42,8 @@ from .token_endpoint import ClientInfo, explained, method_for, sayable, union
 
 if TYPE_CHECKING:
     from ..discover import AuthorizationServer
-    from ..jose import Signer
-    from .single_flight import GrantContext
+    from .oauth import OAuth
+    from .single_flight import Authorization
 
 METHODS = ("client_secret_basic", "client_secret_post", "none")
 """The methods of authentication among which the user may choose [RFC 6749 §2.3.1] [RFC 7591 §2]."""
@@ -51,52 +52,31 @@ AskClient = Callable[[str], Optional[Tuple[str, Optional[str]]]]
 """A callback that asks the user for a client id and a secret (or None) at an issuer. Returns None if there are none."""
 
 
-class Identity(NamedTuple):
-    """The client as the user describes it; see `OAuth`."""
-
-    client_id: Optional[str] = None
-    client_secret: Optional[str] = None
-    issuer: Optional[str] = None
-    metadata_url: Optional[str] = None
-    name: str = "mcp_ref"
-    uri: Optional[str] = None
-    ask: Optional[AskClient] = None
-    signer: "Optional[Signer]" = None
-    method: Optional[str] = None
-
-    def way(self, server: "AuthorizationServer", secret: Optional[str]) -> str:
-        """Return the method of authentication for the user's credentials: the user's, or else one that suits the
-        server."""
-        return self.method or method_for(server, secret, self.signer)
-
-    def __repr__(self) -> str:
-        return "Identity(name=%r, issuer=%r, metadata_url=%r)" % (self.name, self.issuer, self.metadata_url)
-
-
-def known(identity: Identity, server: "AuthorizationServer", context: "GrantContext") -> Optional[ClientInfo]:
+def known(grant: "OAuth", server: "AuthorizationServer", context: "Authorization") -> Optional[ClientInfo]:
     """Return the client of row 1 or 2, or the one that row 3 or 4 has left in the store, without asking anyone.
 
     Returns None if there is none of these. Raises `RegistrationRefused` for credentials that belong to another
     authorization server [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] SHOULD.
     """
-    if identity.client_id is not None:
-        bind(identity.client_id, identity.issuer, server.issuer, context)
-        method = identity.way(server, identity.client_secret)
-        return ClientInfo(identity.client_id, identity.client_secret, method, server.issuer)
+    given = grant.credentials
+    if given is not None:
+        bind(given.client_id, grant.issuer, server.issuer, context)
+        method = grant.method or method_for(server, given.client_secret, grant.signer)
+        return replace(given, method=method, issuer=server.issuer)
     # [2025-11-25 basic/authorization §Client ID Metadata Documents > Discovery] SHOULD
     # [2026-07-28 basic/authorization/client-registration §Advertising CIMD Support] SHOULD
-    if identity.metadata_url is not None and server.client_id_metadata_document_supported:
-        return ClientInfo(identity.metadata_url, None, method_for(server, None, identity.signer), server.issuer)
+    if grant.client_metadata_url is not None and server.client_id_metadata_document_supported:
+        return ClientInfo(grant.client_metadata_url, None, method_for(server, None, grant.signer), server.issuer)
     record = context.store.get("client", server.issuer)
     info = None if record is None else ClientInfo.of_json(record)
     if info is None or info.issuer != server.issuer:
         return None
     if not info.registered and info.client_secret is not None:  # from `ask_client`, perhaps before method= was given
-        info.method = identity.method or info.method
+        info.method = grant.method or info.method
     return info if info.expires_at is None or context.now() < info.expires_at else None
 
 
-def bind(name: str, owner: Optional[str], issuer: str, context: "GrantContext") -> None:
+def bind(name: str, owner: Optional[str], issuer: str, context: "Authorization") -> None:
     """Check that the user's credentials are those for this server.
 
     They belong to ``owner``, or else to the first server that they are used with, which the store keeps under ``name``.
@@ -114,8 +94,8 @@ def bind(name: str, owner: Optional[str], issuer: str, context: "GrantContext") 
 
 
 def choose(
-    identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]],
-    context: "GrantContext",
+    grant: "OAuth", server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]],
+    context: "Authorization",
 ) -> ClientInfo:
     """Return the client that we are at this server, registered now if need be: without a client no flow begins
     [2026-07-28 basic/authorization/index §Client Registration] MUST. ``scopes``: all that may ever be asked for.
@@ -123,22 +103,22 @@ def choose(
     A registration that does not have this redirect URI, or not all of the scopes, is made anew. Raises
     `RegistrationRefused`, `AuthError`.
     """
-    info = known(identity, server, context)
+    info = known(grant, server, context)
     if info is not None and (not info.registered or redirect_uri in (info.redirect_uris or ()) and (
             info.scopes is None or set(scopes or ()) <= set(info.scopes))):
         return info
     if server.registration_endpoint is not None:
         if info is not None and info.scopes:
             scopes = union(info.scopes, scopes)
-        info = register(identity, server, redirect_uri, scopes, context)
+        info = register(grant, server, redirect_uri, scopes, context)
     else:
-        info = _ask(identity, server, context)
+        info = _ask(grant, server, context)
     context.store.set("client", server.issuer, info.to_json())
     return info
 
 
-def _ask(identity: Identity, server: "AuthorizationServer", context: "GrantContext") -> ClientInfo:
-    answer = None if identity.ask is None else context.ask_user(identity.ask, server.issuer)
+def _ask(grant: "OAuth", server: "AuthorizationServer", context: "Authorization") -> ClientInfo:
+    answer = None if grant.ask_client is None else context.ask_user(grant.ask_client, server.issuer)
     if answer is None:
         how = ["client_id="]
         if server.client_id_metadata_document_supported:
@@ -146,8 +126,8 @@ def _ask(identity: Identity, server: "AuthorizationServer", context: "GrantConte
         raise RegistrationRefused("%s has no dynamic registration: register a client there, and pass %s (and issuer=%r)"
                                   % (server.issuer, " or ".join(how), server.issuer))
     client_id, secret = answer
-    return ClientInfo(client_id, secret, identity.way(server, secret) if secret else method_for(
-        server, None, identity.signer), server.issuer)
+    method = grant.method if secret else None
+    return ClientInfo(client_id, secret, method or method_for(server, secret or None, grant.signer), server.issuer)
 
 
 def application_type(redirect_uri: str) -> str:
@@ -156,39 +136,39 @@ def application_type(redirect_uri: str) -> str:
     return "native" if redirect_uri.startswith("http:") and split(redirect_uri, "URL").loopback else "web"
 
 
-def metadata(identity: Identity, server: "AuthorizationServer", redirect_uri: str,
+def metadata(grant: "OAuth", server: "AuthorizationServer", redirect_uri: str,
              scopes: Optional[Sequence[str]]) -> Dict[str, Any]:
     """Return the metadata of the client for a dynamic registration [RFC 7591 §2]; ``refresh_token`` is among the grants
     [2026-07-28 basic/authorization/index §Refresh Tokens] SHOULD."""
     taken = server.token_endpoint_auth_methods_supported
     ways = [way for way in ("none", "client_secret_basic", "client_secret_post") if taken is None or way in taken]
-    if identity.method is not None:
-        ways = [identity.method]
+    if grant.method is not None:
+        ways = [grant.method]
     told: Dict[str, Any] = {
-        "client_name": identity.name,
+        "client_name": grant.client_name,
         "redirect_uris": [redirect_uri],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": ways[0] if ways else "none",
         "application_type": application_type(redirect_uri),
     }
-    if identity.uri is not None:
-        told["client_uri"] = identity.uri
+    if grant.client_uri is not None:
+        told["client_uri"] = grant.client_uri
     if scopes:
         told["scope"] = " ".join(scopes)
     return told
 
 
 def register(
-    identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]],
-    context: "GrantContext",
+    grant: "OAuth", server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]],
+    context: "Authorization",
 ) -> ClientInfo:
     """Register dynamically [RFC 7591 §3]. Raises `RegistrationRefused` with the server's reason, `AuthError`.
 
     If the answer does not say how to authenticate, the server's metadata decides: some servers give a secret to clients
     that are to show none. The user's ``method`` decides before that, if there is a secret to show.
     """
-    told = metadata(identity, server, redirect_uri, scopes)
+    told = metadata(grant, server, redirect_uri, scopes)
     answer = context.fetcher.post_json(server.registration_endpoint or "", told)
     try:
         value = answer.json("registration")
@@ -206,7 +186,7 @@ def register(
     secret = secret if isinstance(secret, str) and secret else None
     ends = ends if secret is not None and isinstance(ends, (int, float)) and 0 < ends < 1e14 else None  # 0: never
     expires_at = None if ends is None else float(ends)
-    ours = identity.method if secret is not None else None
+    ours = grant.method if secret is not None else None
     return ClientInfo(
         client_id, secret, sayable(method, [secret or ""]) or ours or method_for(server, secret), server.issuer,
         expires_at, True, _redirects(value, redirect_uri), list(scopes) if scopes else None,

@@ -1,22 +1,23 @@
 """Single-flight: one piece of work that several threads want is done once, and all of them get its outcome.
 
 Requests that are refused at the same time need one token, not one each, and one page in the browser. The first of them
-starts a `SingleFlight`, the others join it. The work runs on a thread of its own, because it belongs to no request: if
-one request is given up, the others still get their token. The work ends early, at its next `SingleFlight.pause`, only
-when no request waits for it any more.
+starts an `Authorization`, the others join it. The work runs on a thread of its own, because it belongs to no request:
+if one request is given up, the others still get their token. The work ends early, at its next `Authorization.pause`,
+only when no request waits for it any more.
 
 =====================  ============================================  ==========================================
 thread                 blocks on                                     is released by
 =====================  ============================================  ==========================================
-of a request           the work, in `SingleFlight.wait`              the end of the work, or of the request's
+of a request           the work, in `Authorization.wait`             the end of the work, or of the request's
                                                                      `CancelScope`
-``mcp-ref:authorize``  authorization servers; `SingleFlight.pause`   ``auth_timeout``; the last request leaving
+``mcp-ref:authorize``  authorization servers; `Authorization.pause`  ``auth_timeout``; the last request leaving
 ``mcp-ref:asking``     a callback, see `call_in_thread`              the callback's return; no thread has to
                                                                      wait for it
 =====================  ============================================  ==========================================
 """
 
 import threading
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
 from ...deadline import Deadline
@@ -41,15 +42,24 @@ _SLICE = 0.1
 """Seconds between two checks that a request still waits for the token."""
 
 
-class SingleFlight:
-    """Work that is shared by the threads that want it. Thread-safe.
+class Authorization:
+    """One authorization: work that is shared by the threads that want it, and all that a grant needs for it.
 
-    ``work(flight)`` is the work. ``purpose`` says what it is for, in words that only compare equal for the same goal:
-    an error of the work concerns only the requests that wanted exactly that.
+    Thread-safe. ``work(authorization)`` is the work. ``purpose`` says what it is for, in words that only compare equal
+    for the same goal: an error of the work concerns only the requests that wanted exactly that. ``server_url`` is the
+    URL of the MCP server, as the user gave it; ``now`` the time in seconds since 1970; ``prover`` makes proofs for DPoP
+    (None: tokens are not bound to a key); ``revision`` is the MCP revision that the refused request named (None: not
+    known).
     """
 
-    def __init__(self, work: "Callable[[SingleFlight], None]", purpose: Tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, work: "Callable[[Authorization], None]", purpose: Tuple[str, ...], server_url: str, fetcher: "Fetcher",
+        store: TokenStore, limits: Limits, now: Callable[[], float], prover: "Optional[Prover]" = None,
+        revision: Optional[str] = None,
+    ) -> None:
         self.purpose = purpose
+        self.server_url, self.fetcher, self.store, self.limits, self.now = server_url, fetcher, store, limits, now
+        self.prover, self.revision = prover, revision
         self._work = work
         # Guards all that follows. `_over`, `_user_busy` and `_error` are written under the lock and then announced to
         # every ticket; a waiting thread reads them without the lock, after it has cleared its ticket.
@@ -84,7 +94,15 @@ class SingleFlight:
         """Wait for the end of the work. Raises what the work raised, and `Abandoned` if ``cancel_scope`` ends
         before."""
         try:
-            self._follow(cancel_scope, ticket)
+            while not self._over:
+                busy = self._user_busy
+                # While the work waits for the user, the clock of the request stands still.
+                with cancel_scope.pause_clock() if busy else nullcontext():
+                    while True:
+                        ticket.clear()  # before the flags are read, so that a change in between sets the ticket again
+                        if self._over or self._user_busy is not busy:
+                            break
+                        cancel_scope.wait(ticket)
         finally:
             with self._lock:
                 self._tickets.remove(ticket)
@@ -92,23 +110,6 @@ class SingleFlight:
                     self._alone.set()
         if self._error is not None:
             raise self._error
-
-    def _follow(self, cancel_scope: CancelScope, ticket: threading.Event) -> None:
-        """Wait until the work is over; while it waits for the user, the clock of the request stands still."""
-        while not self._over:
-            if self._user_busy:
-                with cancel_scope.pause_clock():
-                    self._while_user_busy(True, cancel_scope, ticket)
-            else:
-                self._while_user_busy(False, cancel_scope, ticket)
-
-    def _while_user_busy(self, busy: bool, cancel_scope: CancelScope, ticket: threading.Event) -> None:
-        """Return when the work is over, or when it begins (or ceases) to wait for the user."""
-        while True:
-            ticket.clear()  # before the flags are read, so that a change in between sets the ticket again
-            if self._over or self._user_busy is not busy:
-                return
-            cancel_scope.wait(ticket)
 
     def _run(self) -> None:
         error: Optional[BaseException] = None
@@ -142,26 +143,6 @@ class SingleFlight:
     def waiting_for_user(self, busy: bool) -> None:
         """Say that the work waits for a person from now on (True), whose time does not count, or no longer (False)."""
         self._change(False, busy)
-
-
-class GrantContext:
-    """The context of a grant while it gets one token for one server, on the thread of ``flight``."""
-
-    def __init__(
-        self, server_url: str, fetcher: "Fetcher", store: TokenStore, limits: Limits, now: Callable[[], float],
-        flight: SingleFlight, prover: "Optional[Prover]" = None, revision: Optional[str] = None,
-    ) -> None:
-        self.server_url = server_url
-        """The URL of the MCP server, as the user gave it."""
-        self.fetcher, self.store, self.limits, self.now = fetcher, store, limits, now
-        self.pause = flight.pause
-        """Sleep for a number of seconds. Raises `Abandoned` as soon as no request waits for the token any more."""
-        self.waiting_for_user = flight.waiting_for_user
-        """Say whether a person is waited for (True), whose time does not count, or no longer (False)."""
-        self.prover = prover
-        """Makes proofs for DPoP; None: tokens are not bound to a key."""
-        self.revision = revision
-        """The MCP revision that the refused request named; None: not known."""
 
     def ask_user(self, callback: Callable[..., Any], *arguments: Any) -> Any:
         """Call a callback of the user that asks a person, whose time does not count. Returns its result.
@@ -199,14 +180,14 @@ def call_in_thread(callback: Callable[..., Any], *arguments: Any) -> "Future[Any
     from concurrent.futures import Future
 
     future: "Future[Any]" = Future()
-    start_thread(CALLBACK_NAME, _call, future, callback, arguments)
+
+    def call() -> None:
+        try:
+            result = callback(*arguments)
+        except BaseException as error:  # raised where the future is waited for
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    start_thread(CALLBACK_NAME, call)
     return future
-
-
-def _call(future: "Future[Any]", callback: Callable[..., Any], arguments: Tuple[Any, ...]) -> None:
-    try:
-        result = callback(*arguments)
-    except BaseException as error:  # raised where the future is waited for
-        future.set_exception(error)
-    else:
-        future.set_result(result)

@@ -69,7 +69,7 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 from urllib.parse import parse_qs, urlsplit
 
-from ...diagnostics.packagelog import place_of
+from ...diagnostics.packagelog import get_logger, place_of
 from ...errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from ...http11.message import Exchange, HttpRequest
 from ...jsonrpc import Batch, Frame, Notification, Request
@@ -175,8 +175,9 @@ class ResourceServer(Guard):
         """The document of the resource [RFC 9728 §2]."""
         asked = fetcher or Fetcher(limits)
         metadata = CachedDocument(
-            lambda: given or metadata_of(asked, issuers[0]), "metadata of the authorization server", __name__,
-            lifetime=KEPT, longest=float("inf"), pause=RETRIED, max_waiting=_MAX_WAITING, patience=limits.auth_timeout)
+            lambda: given or metadata_of(asked, issuers[0]), "metadata of the authorization server",
+            get_logger(__name__).warning, lifetime=KEPT, longest=float("inf"), pause=RETRIED,
+            max_waiting=_MAX_WAITING, patience=limits.auth_timeout)
         self._pages = WellKnownPages(self.resource, self.document, metadata if publish_server_metadata else None)
         schemes = ("DPoP",) if dpop == "required" else ("Bearer", "DPoP") if dpop else ("Bearer",)
         self._schemes, self._realm, self._max_token_bytes = schemes, realm or "", limits.max_token_bytes
@@ -299,8 +300,6 @@ class ResourceServer(Guard):
         except Unauthorized as error:
             raise self._invalid(str(error).replace(token, "...")) from None
         except AuthError as error:
-            from ...diagnostics.packagelog import get_logger
-
             get_logger(__name__).warning("a token cannot be checked: %s", str(error).replace(token, "..."))
             raise AccessDenied(503) from None
         except Exception as error:
@@ -330,8 +329,6 @@ class ResourceServer(Guard):
         try:
             fresh = self._proofs.use(proof)
         except AuthError as error:
-            from ...diagnostics.packagelog import get_logger
-
             get_logger(__name__).warning("a proof cannot be checked: %s", error)
             raise AccessDenied(503) from None
         if not fresh:

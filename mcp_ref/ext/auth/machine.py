@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 
 from ...auth.client.grant import GRANT, Grant, GrantOptions
 from ...auth.client.registration import bind
-from ...auth.client.single_flight import GrantContext
+from ...auth.client.single_flight import Authorization
 from ...auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint, method_for, method_of
 from ...auth.fetch import configured, origin, shown
 from ...auth.jose import split_jwt
@@ -129,7 +129,7 @@ class MachineGrant(Grant):
         """The key of the credentials in the store."""
         return self._client_id or self.account
 
-    def client(self, discovered: "Discovered", context: GrantContext) -> ClientInfo:
+    def client(self, discovered: "Discovered", context: Authorization) -> ClientInfo:
         """Return the client that the credentials are of; see `Grant.client`.
 
         Raises `RegistrationRefused` for an authorization server that the credentials are not of
@@ -165,7 +165,7 @@ class ClientCredentials(MachineGrant):
 
     _needs_proof = True
 
-    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
+    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: Authorization) -> Token:
         """Ask the token endpoint for a token of the client itself; see `Grant.obtain`."""
         endpoint = context.endpoint(discovered, self.client(discovered, context), self.signer)
         return endpoint.request(wanted(CLIENT_CREDENTIALS, discovered, scopes), scopes)
@@ -208,14 +208,14 @@ class EnterpriseManaged(MachineGrant):
         given = (self._idp_issuer, self._idp_token_endpoint)
         return [*super().own_servers, *(url for url in given if url is not None)]
 
-    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
+    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: Authorization) -> Token:
         """Get an assertion from the identity provider, and a token for that; see `Grant.obtain`."""
         client = self.client(discovered, context)
         assertion = self._exchanged(discovered, scopes, context)
         endpoint = context.endpoint(discovered, client, self.signer)
         return endpoint.request([*wanted(JWT_BEARER, discovered, scopes), ("assertion", assertion)], scopes)
 
-    def _exchanged(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> str:
+    def _exchanged(self, discovered: "Discovered", scopes: Optional[List[str]], context: Authorization) -> str:
         """Get the identity provider's assertion for the discovered authorization server [RFC 8693 §2.1]."""
         from ...auth.discover import AuthorizationServer, metadata_of
 
@@ -258,7 +258,7 @@ class WorkloadIdentity(MachineGrant):
         self._assertion = assertion
         self._refused: Optional[Tuple[bytes, TokenRefused]] = None
 
-    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
+    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: Authorization) -> Token:
         """Exchange the platform's assertion for a token; see `Grant.obtain`."""
         client = self.client(discovered, context)
         assertion = self._assertion if isinstance(self._assertion, str) else self._assertion(discovered.server.issuer)
