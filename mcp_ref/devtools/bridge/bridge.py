@@ -306,7 +306,7 @@ class Bridge(Server):
         with self._lock:
             sessions = list(self._sessions.values())
         for session in sessions:
-            session.tick()
+            session.parked.expire()
             if session.front is None and session.busy:
                 session.used = now
             elif session.front is None and now - session.used > self.limits.session_idle:

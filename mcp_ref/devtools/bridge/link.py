@@ -16,7 +16,8 @@ All other requests are answered in one step in either era.
 
 import copy
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 
 from ...client.client import Client
 from ...client.options import REQUEST_DEFAULTS
@@ -34,7 +35,7 @@ from ...peer.dispatcher import Connection
 from ...peer.extension import Extension
 from ...peer.request_table import ProgressCallback
 from ...protocol.envelope import LOG_LEVEL
-from ...protocol.lifecycle import extensions_in, has
+from ...protocol.lifecycle import has
 from ...revisions import Revision
 from ...transports.base import Transport
 from . import tasks, translation
@@ -92,7 +93,7 @@ class PassedOn(Extension):
 
 
 class ClientBehind(Client):
-    """The client of one session to one server behind a bridge. What the server asks and tells goes to the link."""
+    """The client of one session to one server behind a bridge. The session answers its requests and passes its notifications on."""
 
     def __init__(
         self, link: "Link", info: Mapping[str, Any], capabilities: "ClientCapabilities", era: Optional[str]
@@ -101,8 +102,8 @@ class ClientBehind(Client):
         behind, bridge = link.behind, link.session.bridge
         super().__init__(
             str(info.get("name", "")), str(info.get("version", "")), title=info.get("title"),
-            capabilities=capabilities, on_notification=link.heard, limits=bridge.limits, check_results=False,
-            tasks=None if link.session.revision.handshake else False, eras=behind.eras, era=era,
+            capabilities=capabilities, on_notification=partial(link.session.tell, link), limits=bridge.limits,
+            check_results=False, tasks=None if link.session.revision.handshake else False, eras=behind.eras, era=era,
             extensions=[PassedOn(name, settings=settings) for name, settings in declared.items()])
         self._link = link
         self._takes_tasks = True  # `mcp_ref.devtools.bridge.tasks` says of which calls
@@ -116,7 +117,7 @@ class ClientBehind(Client):
             return super().route(connection, method, revision)
         if row is not None and row.capability is not None and not has(connection.session.capabilities, row.capability):
             return None
-        return Route(self._link.asked)
+        return Route(self._link.session.ask)
 
     def on_closed(self, connection: Connection, reason: str) -> None:
         """Tell the session that the server has gone, if nobody wanted that."""
@@ -184,7 +185,7 @@ class Link:
             if features:
                 client.listen(*features)
         except McpError as error:
-            self.session.note("not listened to", str(error))
+            self.session.counters.note("not listened to", str(error))
 
     def close(self) -> None:
         """End the connection, and the child process if there is one. Waits for it."""
@@ -255,7 +256,7 @@ class Link:
         try:
             self.client.request(SET_LOG_LEVEL, {"level": LEVELS[level]})
         except McpError as error:
-            self.session.note("log level refused", str(error))
+            self.session.counters.note("log level refused", str(error))
 
     @staticmethod
     def progress(context: Context, params: Json) -> Optional[ProgressCallback]:
@@ -278,26 +279,12 @@ class Link:
             return RpcError(code, "%s cannot be passed on: %s" % (method, error))
         return self.session.broken(context.connection, error)
 
-    # Requests and notifications of the server
-
-    def asked(self, asking: Context, params: Json) -> Json:
-        """Answer a request of the server by the answer of the client."""
-        return self.session.ask(asking, asking.request.method, params)
-
-    def heard(self, method: str, params: Json) -> None:
-        """Pass a notification of the server on."""
-        self.session.tell(self, method, params)
-
     # What the server is
 
     def capabilities(self, revision: Revision) -> Json:
         """Return the capabilities of the server, as they are declared to a client of this revision."""
         made = translation.server_capabilities(self.client.server_capabilities, self.revision, revision)
         return made if self.tasks is None else self.tasks.declare(made)
-
-    def extensions(self) -> List[str]:
-        """Return the names of the extensions that the server has declared."""
-        return list(extensions_in(self.client.server_capabilities))
 
 
 def told(context: Context, value: float, total: Optional[float], message: Optional[str]) -> None:

@@ -20,7 +20,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from ...codec import Model, encode
+from ...codec import encode
 from ...diagnostics.packagelog import Counters, get_logger
 from ...errors import (
     INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, ConnectionLost, LocalProtocolError, McpError,
@@ -46,7 +46,7 @@ from ...server.subscriptions import FILTERS, Listener
 from ...threads import start_or_call
 from . import translation
 from .link import Link
-from .parked import ParkedCalls, Question
+from .parked import ParkedCalls
 from .tasks import older, task_of
 from .translation import Json
 
@@ -91,17 +91,13 @@ class BridgeSession:
         self._early: "Optional[List[Any]]" = None if front is None else []
         """The notifications that came before the client was ready to hear them; None once it is."""
         self._operating = threading.Event()
-        self._parked = ParkedCalls(bridge.limits, bridge.states.ttl)
+        self.parked = ParkedCalls(bridge.limits, bridge.states.ttl)
         self._closed = threading.Event()
         self._opening = threading.Lock()
         self._opened = False
         self._failure: Optional[McpError] = None
         if front is None:
             self._operating.set()
-
-    def note(self, what: str, detail: str) -> None:
-        """Count something odd, and log it rarely."""
-        self.counters.note(what, detail)
 
     # Life
 
@@ -131,7 +127,7 @@ class BridgeSession:
     def busy(self) -> bool:
         """True while a request runs, is parked, a stream is open, or a task goes on."""
         tasks = any(link.tasks is not None and link.tasks.busy for link in self.links)
-        return bool(self._contexts or self._listeners or len(self._parked) or tasks)
+        return bool(self._contexts or self._listeners or len(self.parked) or tasks)
 
     def operating(self) -> None:
         """Note that the handshake with the client is over: it may be asked and told from now on."""
@@ -162,7 +158,7 @@ class BridgeSession:
             return
         self._closed.set()
         self._operating.set()
-        self._parked.close("The session of this request has ended")
+        self.parked.close("The session of this request has ended")
         with self._lock:
             listeners = list(self._listeners)
         for listener in listeners:
@@ -215,7 +211,7 @@ class BridgeSession:
         row = lookup(method, self.revision)
         if self.revision.stateless and not link.revision.stateless and self._askable and (
                 row is not None and row.other == INPUT_REQUIRED):
-            return self._parked.call(link, context, method, params)
+            return self.parked.call(link, context, method, params)
         return link.forward(context, method, params)
 
     def _named(self, context: Context, method: str, params: Json) -> Json:
@@ -283,15 +279,16 @@ class BridgeSession:
             try:
                 link.client.notify(method, params or None)
             except McpError as error:
-                self.note("notification not passed on", "%s: %s" % (method, error))
+                self.counters.note("notification not passed on", "%s: %s" % (method, error))
 
     # Requests of a server
 
-    def ask(self, asking: Context, method: str, params: Json) -> Json:
+    def ask(self, asking: Context, params: Json) -> Json:
         """Answer a request of a server by the answer of the client. Raises `RpcError`, `RequestCancelled`."""
+        method = asking.request.method
         if self.front is None:
             task = task_of(params) if TASKS in (self._declared.extensions or {}) else None
-            return self._parked.ask(asking, method, params, self.revision, task)
+            return self.parked.ask(asking, method, params, self.revision, task)
         self._operating.wait(self.bridge.limits.request_timeout)
         front, source = self.front, asking.session.rules
         sent = translation.params_of(method, params, source, self.revision)
@@ -335,18 +332,6 @@ class BridgeSession:
                 return handled
             return next(reversed(list(self._contexts)), None)
 
-    def questions_of(self, task: str) -> List[Question]:
-        """Return the questions of a task that are open."""
-        return self._parked.questions_of(task)
-
-    def answer_task(self, task: str, answers: Mapping[str, Model]) -> None:
-        """Answer questions of a task by their keys."""
-        self._parked.answer(task, answers)
-
-    def withdraw_task(self, task: str) -> None:
-        """End the questions of a task that was cancelled."""
-        self._parked.withdraw(task)
-
     # Notifications of a server
 
     def tell(self, link: Link, method: str, params: Json) -> None:
@@ -355,7 +340,7 @@ class BridgeSession:
         if method == LOG_MESSAGE and not has(link.client.server_capabilities, "logging"):
             from ...diagnostics.redaction import redact_text
 
-            self.note("log message of a server without the capability logging", redact_text("%s: %s: %s" % (
+            self.counters.note("log message of a server without the capability logging", redact_text("%s: %s: %s" % (
                 link.behind.name, params.get("level"), dumps(params.get("data")))))
             return
         if link.behind.prefix:
@@ -388,7 +373,7 @@ class BridgeSession:
             else:
                 front.notify(method, params or None, within.incoming, wait=False)
         except LocalProtocolError as error:
-            self.note("notification not passed on", "%s: %s" % (method, error))
+            self.counters.note("notification not passed on", "%s: %s" % (method, error))
 
     def _tell_stateless(self, method: str, params: Json) -> None:
         with self._lock:
@@ -411,9 +396,9 @@ class BridgeSession:
             try:
                 context.notify(method, params or None)
             except (LocalProtocolError, RequestCancelled) as error:
-                self.note("notification not passed on", "%s: %s" % (method, error))
+                self.counters.note("notification not passed on", "%s: %s" % (method, error))
             return
-        self.note("notification not passed on", "%s: no request of the client could carry it" % method)
+        self.counters.note("notification not passed on", "%s: no request of the client could carry it" % method)
 
     # Streams of changes
 
@@ -451,7 +436,7 @@ class BridgeSession:
             try:
                 opened.append(client.listen(*names, uris=some, more=more))
             except McpError as error:
-                self.note("not listened to", str(error))
+                self.counters.note("not listened to", str(error))
         for subscription in opened:
             for feature in subscription.agreed.features:
                 setattr(agreed, FILTERS[feature], True)
@@ -488,10 +473,6 @@ class BridgeSession:
             pass  # it was answered meanwhile
         if not self._closed.is_set():
             start_or_call("mcp-ref:bridge:unsubscribe", _close_all, subscriptions)
-
-    def tick(self) -> None:
-        """Do what has to be done from time to time."""
-        self._parked.expire()
 
 
 def _close_all(subscriptions: "List[Subscription]") -> None:

@@ -351,7 +351,7 @@ class TasksOfStateless(_Holding):
                     task.wait(self.link.session.bridge.limits.request_timeout)
         made = dict(newer(task.state), resultType=COMPLETE, status=task.status)
         if not task.done:
-            asked = self.link.session.questions_of(id)
+            asked = self.link.session.parked.questions_of(id)
             made["status"] = INPUT_REQUIRED if asked else WORKING
             if asked:
                 made["inputRequests"] = {
@@ -379,7 +379,7 @@ class TasksOfStateless(_Holding):
         id, responses = self._read_update(params, context).task_id, params["inputResponses"]
         self._find(context, id)
         answers = {}
-        for asked in self.link.session.questions_of(id):
+        for asked in self.link.session.parked.questions_of(id):
             row = lookup(asked.method, context.session.rules)
             if asked.key in responses and row is not None:
                 try:
@@ -388,7 +388,7 @@ class TasksOfStateless(_Holding):
                 except DecodeError as error:
                     where = error.within("inputResponses").within("params")
                     raise RpcError(INVALID_PARAMS, "Invalid params: %s" % where) from None
-        self.link.session.answer_task(id, answers)
+        self.link.session.parked.answer(id, answers)
         return {}
 
     def _cancel(self, context: Context, params: Json) -> Json:
@@ -397,11 +397,11 @@ class TasksOfStateless(_Holding):
         try:
             task.cancel()
         except (CapabilityMissing, PeerError) as error:  # it is over, or the server cancels none
-            self.link.session.note("task not cancelled", str(error))
+            self.link.session.counters.note("task not cancelled", str(error))
         except McpError as error:
             raise self.link.failure(context, CANCEL_TASK, error) from error
         else:
-            self.link.session.withdraw_task(id)
+            self.link.session.parked.withdraw(id)
         return {}
 
 

@@ -26,7 +26,7 @@ a lower-case letter and goes on with letters and digits, so that the first ``__`
 
 import re
 from secrets import token_hex
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from ...codec import DecodeError, Unrepresentable, decode, encode, members
 from ...errors import ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, PeerError, RpcError
@@ -201,58 +201,54 @@ def outer_uri(prefix: str, uri: str) -> str:
     return prefix + SCHEME + uri
 
 
-def _each(items: Any, change: Callable[[Json], Json]) -> Any:
-    return [change(item) if isinstance(item, dict) else item for item in items] if isinstance(items, list) else items
+Change = Callable[[str, Json], Json]
+"""A function that puts a prefix before the names in an object."""
 
 
-def _within(item: Json, names: List[str], before: str) -> Json:
-    found = {name: before + item[name] for name in names if isinstance(item.get(name), str)}
-    return dict(item, **found) if found else item
-
-
-def _lister(member: str, names: List[str], mark: str) -> Callable[[str, Json], Json]:
-    def change(prefix: str, result: Json) -> Json:
-        return dict(result, **{member: _each(result.get(member), lambda item: _within(item, names, prefix + mark))})
+def _before(name: str, mark: str) -> Change:
+    """Return a function that puts the prefix before one member of an object."""
+    def change(prefix: str, item: Json) -> Json:
+        return dict(item, **{name: prefix + mark + item[name]}) if isinstance(item.get(name), str) else item
 
     return change
+
+
+def _in_each(member: str, change: Change) -> Change:
+    """Return a function that changes each object in a list, which is one member of a result."""
+    def change_all(prefix: str, result: Json) -> Json:
+        items = result.get(member)
+        if not isinstance(items, list):
+            return result
+        return dict(result, **{member: [change(prefix, item) if isinstance(item, dict) else item for item in items]})
+
+    return change_all
+
+
+_URI = _before("uri", SCHEME)
 
 
 def _block(prefix: str, block: Json) -> Json:
     """Return a block of content; one that is a link or has a resource in it has a URI."""
     if block.get("type") == "resource_link":
-        return _within(block, ["uri"], prefix + SCHEME)
+        return _URI(prefix, block)
     if block.get("type") == "resource" and isinstance(block.get("resource"), dict):
-        return dict(block, resource=_within(block["resource"], ["uri"], prefix + SCHEME))
+        return dict(block, resource=_URI(prefix, block["resource"]))
     return block
 
 
-def _tool_result(prefix: str, result: Json) -> Json:
-    return dict(result, content=_each(result["content"], lambda block: _block(prefix, block))) if (
-        "content" in result) else result
+def _message(prefix: str, item: Json) -> Json:
+    content = item.get("content")
+    return dict(item, content=_block(prefix, content)) if isinstance(content, dict) else item
 
 
-def _prompt_result(prefix: str, result: Json) -> Json:
-    def message(item: Json) -> Json:
-        content = item.get("content")
-        return dict(item, content=_block(prefix, content)) if isinstance(content, dict) else item
-
-    return dict(result, messages=_each(result["messages"], message)) if "messages" in result else result
-
-
-def _read_result(prefix: str, result: Json) -> Json:
-    if "contents" not in result:
-        return result
-    return dict(result, contents=_each(result["contents"], lambda item: _within(item, ["uri"], prefix + SCHEME)))
-
-
-_OUTWARD: Dict[str, Callable[[str, Json], Json]] = {
-    LIST_TOOLS: _lister("tools", ["name"], SEPARATOR),
-    LIST_PROMPTS: _lister("prompts", ["name"], SEPARATOR),
-    LIST_RESOURCES: _lister("resources", ["uri"], SCHEME),
-    LIST_RESOURCE_TEMPLATES: _lister("resourceTemplates", ["uriTemplate"], SCHEME),
-    CALL_TOOL: _tool_result,
-    GET_PROMPT: _prompt_result,
-    READ_RESOURCE: _read_result,
-    RESOURCE_UPDATED: lambda prefix, params: _within(params, ["uri"], prefix + SCHEME),
+_OUTWARD: Dict[str, Change] = {
+    LIST_TOOLS: _in_each("tools", _before("name", SEPARATOR)),
+    LIST_PROMPTS: _in_each("prompts", _before("name", SEPARATOR)),
+    LIST_RESOURCES: _in_each("resources", _URI),
+    LIST_RESOURCE_TEMPLATES: _in_each("resourceTemplates", _before("uriTemplate", SCHEME)),
+    CALL_TOOL: _in_each("content", _block),
+    GET_PROMPT: _in_each("messages", _message),
+    READ_RESOURCE: _in_each("contents", _URI),
+    RESOURCE_UPDATED: _URI,
 }
 """Message -> the function that puts the prefix before the names in it."""
