@@ -49,7 +49,7 @@ documents are connected to only at addresses that the server may lead to, see `m
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..diagnostics.packagelog import get_logger
@@ -199,43 +199,41 @@ TOLERABLE = (ISSUER_SLASH, UNANNOUNCED_PKCE)
 slash more or less, and metadata that does not announce PKCE, which is used all the same."""
 
 
-class _Members:
-    """The members of one document."""
+_KINDS: Dict[Any, Tuple[type, str]] = {
+    str: (str, "string"), Optional[str]: (str, "string"), bool: (bool, "boolean"), List[str]: (list, "array"),
+    Optional[List[str]]: (list, "array"),
+}
+"""Type of a field -> the type of its member, and the name of that in JSON."""
+_WIRE = {"iss_parameter_supported": "authorization_response_iss_parameter_supported"}
+"""Field -> the name of its member, if that is another one."""
+_MISSING = {"authorization_servers": "names no authorization server"}
+"""Required member -> the reason against a document without it, if that is not "is missing"."""
 
-    def __init__(self, value: Any, what: str) -> None:
-        self.what = what
-        if not isinstance(value, dict):
-            raise DiscoveryFailed("the %s: expected object, got %s" % (what, json_type(value)))
-        self.raw: Dict[str, Any] = value
 
-    def wrong(self, path: str, why: str) -> DiscoveryFailed:
-        return DiscoveryFailed("the %s: %s: %s" % (self.what, path, why))
+def _read_document(kind: type, value: Any, what: str) -> Dict[str, Any]:
+    """Return the arguments that make a dataclass of a document; ``what`` it is. Raises `DiscoveryFailed`."""
+    if not isinstance(value, dict):
+        raise DiscoveryFailed("the %s: expected object, got %s" % (what, json_type(value)))
 
-    def get(self, name: str, kind: type, expected: str) -> Any:
-        found = self.raw.get(name)
-        if found is not None and not isinstance(found, kind):
-            raise self.wrong(name, "expected %s, got %s" % (expected, json_type(found)))
-        return found
+    def wrong(path: str, why: str) -> DiscoveryFailed:
+        return DiscoveryFailed("the %s: %s: %s" % (what, path, why))
 
-    def text(self, name: str) -> str:
-        found: Optional[str] = self.get(name, str, "string")
-        if not found:
-            raise self.wrong(name, "is missing")
-        return found
-
-    def flag(self, name: str) -> bool:
-        return bool(self.get(name, bool, "boolean"))
-
-    def texts(self, name: str) -> Optional[List[str]]:
-        found = self.get(name, list, "array")
-        for number, item in enumerate(found or ()):
+    read: Dict[str, Any] = {"raw": value}
+    for each in fields(kind):
+        if each.type not in _KINDS:
+            continue  # ``raw``
+        name, (wanted, expected) = _WIRE.get(each.name, each.name), _KINDS[each.type]
+        found = value.get(name)
+        if found is not None and not isinstance(found, wanted):
+            raise wrong(name, "expected %s, got %s" % (expected, json_type(found)))
+        if not found and each.default is MISSING:
+            raise wrong(name, _MISSING.get(name, "is missing"))
+        for number, item in enumerate(found if isinstance(found, list) else ()):
             if not isinstance(item, str):
-                raise self.wrong("%s[%d]" % (name, number), "expected string, got %s" % json_type(item))
-        return None if found is None else list(found)
-
-    def url(self, name: str, here: bool) -> Optional[str]:
-        found: Optional[str] = self.get(name, str, "string")
-        return None if found is None else checked(found, name, here)
+                raise wrong("%s[%d]" % (name, number), "expected string, got %s" % json_type(item))
+        if found is not None:
+            read[each.name] = found
+    return read
 
 
 @dataclass
@@ -257,22 +255,11 @@ class ProtectedResource:
     @classmethod
     def of(cls, value: Any, here: bool = True) -> "ProtectedResource":
         """Read a document. ``here``: True if it may name issuers on this machine. Raises `DiscoveryFailed`."""
-        members = _Members(value, RESOURCE)
-        resource = members.text("resource")
-        split(resource, "resource")
-        issuers = members.texts("authorization_servers")
-        if not issuers:
-            raise members.wrong("authorization_servers", "names no authorization server")
-        for number, issuer in enumerate(issuers):
+        read = _read_document(cls, value, RESOURCE)
+        split(read["resource"], "resource")
+        for number, issuer in enumerate(read["authorization_servers"]):
             checked(issuer, "authorization_servers[%d]" % number, here)
-        return cls(
-            resource=resource,
-            authorization_servers=issuers,
-            scopes_supported=members.texts("scopes_supported"),
-            bearer_methods_supported=members.texts("bearer_methods_supported"),
-            dpop_bound_access_tokens_required=members.flag("dpop_bound_access_tokens_required"),
-            raw=members.raw,
-        )
+        return cls(**read)
 
 
 @dataclass
@@ -307,27 +294,13 @@ class AuthorizationServer:
 
         `discover` checks that it is the document of the issuer that was asked for.
         """
-        members = _Members(value, SERVER)
-        issuer = members.text("issuer")
-        server_metadata_urls(checked(issuer, "issuer", here))
-        return cls(
-            issuer=issuer,
-            token_endpoint=checked(members.text("token_endpoint"), "token_endpoint", here),
-            authorization_endpoint=members.url("authorization_endpoint", here),
-            registration_endpoint=members.url("registration_endpoint", here),
-            introspection_endpoint=members.url("introspection_endpoint", here),
-            jwks_uri=members.url("jwks_uri", here),
-            scopes_supported=members.texts("scopes_supported"),
-            code_challenge_methods_supported=members.texts("code_challenge_methods_supported"),
-            token_endpoint_auth_methods_supported=members.texts("token_endpoint_auth_methods_supported"),
-            token_endpoint_auth_signing_alg_values_supported=members.texts(
-                "token_endpoint_auth_signing_alg_values_supported"),
-            grant_types_supported=members.texts("grant_types_supported"),
-            dpop_signing_alg_values_supported=members.texts("dpop_signing_alg_values_supported"),
-            client_id_metadata_document_supported=members.flag("client_id_metadata_document_supported"),
-            iss_parameter_supported=members.flag("authorization_response_iss_parameter_supported"),
-            raw=members.raw,
-        )
+        read = _read_document(cls, value, SERVER)
+        server_metadata_urls(checked(read["issuer"], "issuer", here))
+        for name in ("token_endpoint", "authorization_endpoint", "registration_endpoint", "introspection_endpoint",
+                     "jwks_uri"):
+            if name in read:
+                checked(read[name], name, here)
+        return cls(**read)
 
     @classmethod
     def by_default(cls, origin: str) -> "AuthorizationServer":

@@ -48,7 +48,6 @@ import threading
 from base64 import b64encode
 from typing import (
     TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar,
-    Union,
 )
 from urllib.parse import quote_plus, urlencode, urljoin
 
@@ -219,30 +218,15 @@ def kind_of(address: str) -> int:
     except ValueError:
         return HERE
     if isinstance(found, ipaddress.IPv6Address):
-        if found.is_loopback or found.is_unspecified:
-            return HERE
-        inner = _inner(found)
-        if inner is None:
-            if found.is_link_local:
-                return LINK_LOCAL
-            return PUBLIC if found in _ROUTED and found.is_global and not _is_special(found) else PRIVATE
-        found = inner
-    if found.is_loopback or found.packed[0] == 0:
+        within = any(found in network for network in _WITH_FOUR)  # ::1 and :: are 0.0.0.1 and 0.0.0.0 by this
+        found = ipaddress.IPv4Address(found.packed[-4:]) if within else found.sixtofour or found
+    if found.is_loopback or found.version == 4 and found.packed[0] == 0:
         return HERE
     if found.is_link_local:
         return LINK_LOCAL
-    return PUBLIC if found.is_global and not found.is_multicast and not _is_special(found) else PRIVATE
-
-
-def _is_special(address: Union[ipaddress.IPv4Address, ipaddress.IPv6Address]) -> bool:
-    return any(address in network for network in _SPECIAL)
-
-
-def _inner(address: ipaddress.IPv6Address) -> Optional[ipaddress.IPv4Address]:
-    """Return the IPv4 address in an IPv6 address; None if it has none."""
-    if any(address in network for network in _WITH_FOUR):
-        return ipaddress.IPv4Address(address.packed[-4:])
-    return address.sixtofour
+    routed = found in _ROUTED if found.version == 6 else not found.is_multicast
+    special = any(found in network for network in _SPECIAL)
+    return PUBLIC if routed and found.is_global and not special else PRIVATE
 
 
 class Reach:

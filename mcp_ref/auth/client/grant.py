@@ -69,9 +69,11 @@ class Grant(Authorizing):
     def __init__(self, **options: "Unpack[GrantOptions]") -> None:
         given = with_defaults(Grant.__init__, GRANT, options, self)
         scopes, store, tolerate = given["scopes"], given["store"], given["tolerate"]
+        self.issuer: Optional[str] = None
+        """The authorization server that the user's credentials are for; None: the user has named none."""
         self.scopes = None if scopes is None else list(scopes)
         self.store = MemoryStore() if store is None else store
-        self.choose_server = given["choose_server"]
+        self.choose_server = given["choose_server"] or self._choose
         self.signer, self.dpop, self.now = given["signer"], given["dpop"], given["now"]
         self.private_networks = given["private_networks"]
         self.tolerate = frozenset(tolerate)
@@ -90,8 +92,12 @@ class Grant(Authorizing):
 
     @property
     def own_servers(self) -> Sequence[str]:
-        """URLs of authorization servers that the user has named, which may be at any address."""
-        return ()
+        """URLs of authorization servers that the user has named, which may be at any address: the ``issuer``."""
+        return [] if self.issuer is None else [self.issuer]
+
+    def _choose(self, issuers: List[str]) -> str:
+        """Return one of the authorization servers that an MCP server names: that of the credentials, or the first."""
+        return self.issuer if self.issuer in issuers else issuers[0]
 
     def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: Authorization) -> Token:
         """Get a new token from the discovered authorization server, for its resource.

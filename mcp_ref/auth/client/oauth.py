@@ -28,7 +28,7 @@ import re
 import selectors
 import socket
 import sys
-from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Tuple
 from urllib.parse import urlsplit
 
 from ...deadline import Deadline
@@ -104,8 +104,6 @@ class OAuth(Grant):
         method: Optional[str] = None, **options: "Unpack[GrantOptions]"
     ) -> None:
         super().__init__(**with_defaults(OAuth.__init__, GRANT, options, self))
-        if self.choose_server is None and issuer is not None:
-            self.choose_server = lambda issuers: issuer if issuer in issuers else issuers[0]
         if client_secret is not None and client_id is None:
             raise ValueError("a client_secret needs its client_id")
         if issuer is not None and client_id is None:
@@ -120,7 +118,7 @@ class OAuth(Grant):
         if authorize is None:
             place_of(self.redirect_uri)
         self._authorize = authorize
-        self._open_browser = open_browser
+        self._open_browser = _open_browser if open_browser is None else open_browser
         # How `registration` makes us known to an authorization server.
         self.credentials = None if client_id is None else ClientInfo(client_id, client_secret)
         self.issuer, self.method = issuer, method
@@ -131,11 +129,6 @@ class OAuth(Grant):
     def account(self) -> str:
         """The client id, if the user has passed one; see `Grant.account`."""
         return "" if self.credentials is None else self.credentials.client_id
-
-    @property
-    def own_servers(self) -> Sequence[str]:
-        """The ``issuer``, if the user has passed one; see `Grant.own_servers`."""
-        return [] if self.issuer is None else [self.issuer]
 
     def client(self, discovered: "Discovered", context: Authorization) -> Optional[ClientInfo]:
         """Return the client by its registration, without a new one; see `Grant.client`."""
@@ -169,7 +162,8 @@ class OAuth(Grant):
             flow = self._flow(redirect.uri, discovered, scopes, context)
             context.waiting_for_user(True)
             try:
-                showing = call_in_thread(self._show, flow.url)  # a browser in a terminal returns after the redirect
+                # A browser in a terminal returns after the redirect.
+                showing = call_in_thread(self._open_browser, flow.url)
 
                 def pause(seconds: float) -> None:
                     if showing.done():
@@ -206,16 +200,14 @@ class OAuth(Grant):
         context.fetcher.tell_visit(redirect)
         return flow.exchange(flow.code(redirect), context.endpoint(discovered, flow.client, self.signer))
 
-    def _show(self, url: str) -> None:
-        """Open the page. Raises `AuthError` if that is not possible: only the program knows how to show the person its
-        URL then."""
-        if self._open_browser is not None:
-            self._open_browser(url)
-            return
-        import webbrowser
 
-        if not webbrowser.open(url):
-            raise AuthError("no browser can be opened here: pass open_browser=, which shows the URL it is given")
+def _open_browser(url: str) -> None:
+    """Open the page. Raises `AuthError` if that is not possible: only the program knows how to show the person its URL
+    then."""
+    import webbrowser
+
+    if not webbrowser.open(url):
+        raise AuthError("no browser can be opened here: pass open_browser=, which shows the URL it is given")
 
 
 def _check_method(

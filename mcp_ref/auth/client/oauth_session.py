@@ -64,7 +64,7 @@ from ...http11.message import Headers
 from ...limits import DEFAULT, Limits
 from ...revisions import LATEST
 from ...streamable.client.auth_provider import AuthRefusal, Authorizer, CancelScope, Fields
-from ..discover import ISSUER_SLASH, OFFLINE, Challenge, Discovered, discover, find, first, parse, scopes_wanted
+from ..discover import ISSUER_SLASH, OFFLINE, Challenge, Discovered, discover, find, parse, scopes_wanted
 from ..fetch import Fetcher, Reach, canonical, checked, origin, shown
 from .single_flight import Authorization
 from .token_endpoint import Token, sayable, union
@@ -319,7 +319,7 @@ class OAuthSession(Authorizer):
     def _discover(self, challenges: Sequence[Challenge], context: Authorization) -> Discovered:
         """Find the authorization server that the refusal leads to, and remember it for early renewals."""
         self._discovered = discover(
-            self._fetcher, self._url, challenges, context.revision or str(LATEST), self._grant.choose_server or first,
+            self._fetcher, self._url, challenges, context.revision or str(LATEST), self._grant.choose_server,
             ISSUER_SLASH in self._grant.tolerate)
         return self._discovered
 

@@ -66,7 +66,7 @@ import re
 import time
 from dataclasses import replace
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Set, Tuple, Union
 from urllib.parse import parse_qs, urlsplit
 
 from ...diagnostics.packagelog import get_logger, place_of
@@ -199,8 +199,6 @@ class ResourceServer(Guard):
         # may take room in that memory.
         scheme, token = self._read_token(request)
         access = self._verified(token)
-        if access is None:
-            raise self._invalid("the token is not valid here")
         if access.issuer is None and len(self.issuers) == 1:
             access = replace(access, issuer=self.issuers[0])
         elif access.issuer is None:
@@ -290,8 +288,8 @@ class ResourceServer(Guard):
         """Return True if a token says when it expires, and that time has come."""
         return access.expires_at is not None and not access.expires_at > self._now()
 
-    def _verified(self, token: str) -> Optional[AccessToken]:
-        """Return the verdict of the verifier. Raises `AccessDenied`.
+    def _verified(self, token: str) -> AccessToken:
+        """Return the contents of a token that the verifier finds good. Raises `AccessDenied`.
 
         An error of the verifier's own is reported without its text, which may show the token.
         """
@@ -305,11 +303,12 @@ class ResourceServer(Guard):
         except Exception as error:
             told = McpError("verify raised %s at %s:%d" % (type(error).__name__, *place_of(error)))
             raise told.with_traceback(error.__traceback__) from None
-        if access is not None and not isinstance(access, AccessToken):
+        if access is None:
+            raise self._invalid("the token is not valid here")
+        if not isinstance(access, AccessToken):
             raise McpError("verify returns an AccessToken or None, not a %s" % type(access).__name__)
-        wrong = None if access is None else access.misfit
-        if wrong is not None:
-            raise McpError("verify returns an AccessToken whose %s is not of its type" % wrong)
+        if access.misfit is not None:
+            raise McpError("verify returns an AccessToken whose %s is not of its type" % access.misfit)
         return access
 
     def _check_key(self, request: HttpRequest, scheme: str, token: str, bound: Optional[str]) -> None:
@@ -367,22 +366,13 @@ _NOT_REPEATED = ("issuer", "signed_metadata", "authorization_response_iss_parame
 
 Page = Callable[[Exchange], None]
 
-
-class _Way(NamedTuple):
-    """A default path of 2025-03-26: the method it takes, the status of its redirect, and the endpoint that it leads to.
-    """
-
-    method: str
-    status: int
-    endpoint: Callable[[AuthorizationServer], Optional[str]]
-
-
-_WAYS: Dict[str, _Way] = {
-    "/authorize": _Way("GET", 302, lambda server: server.authorization_endpoint),
-    "/token": _Way("POST", 307, lambda server: server.token_endpoint),
-    "/register": _Way("POST", 307, lambda server: server.registration_endpoint),
+_WAYS: Dict[str, Tuple[str, int, str]] = {
+    "/authorize": ("GET", 302, "authorization_endpoint"),
+    "/token": ("POST", 307, "token_endpoint"),
+    "/register": ("POST", 307, "registration_endpoint"),
 }
-"""[2025-03-26 basic/authorization §Authorization Flow > Overview] MUST
+"""The default paths of 2025-03-26: the method, the status of the redirect, and the endpoint that it leads to
+[2025-03-26 basic/authorization §Authorization Flow > Overview] MUST
 [2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST; 307 keeps the body."""
 
 
@@ -400,7 +390,7 @@ class WellKnownPages:
         self._pages: Dict[str, Page] = {urlsplit(url).path: self._resource for url in urls}
         if metadata is not None:
             self._pages[SERVER_METADATA] = self._server
-            self._pages.update((path, partial(self._redirect, way)) for path, way in _WAYS.items())
+            self._pages.update((path, partial(self._redirect, *way)) for path, way in _WAYS.items())
         self._pages.pop(urlsplit(resource).path, None)
 
     def answers(self, exchange: Exchange) -> bool:
@@ -423,21 +413,21 @@ class WellKnownPages:
             members = {name: value for name, value in server.raw.items() if name not in _NOT_REPEATED}
             exchange.reply(200, _DOCUMENT, dumps({"issuer": self._origin, **members}).encode("ascii"))
 
-    def _redirect(self, way: _Way, exchange: Exchange) -> None:
+    def _redirect(self, method: str, status: int, endpoint: str, exchange: Exchange) -> None:
         """Redirect to the real endpoint
         [2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST."""
         request = exchange.request
-        server = self._known(exchange, way.method)
+        server = self._known(exchange, method)
         if server is None:
             return
-        target = way.endpoint(server)
+        target: Optional[str] = getattr(server, endpoint)
         if target is None:
             _say(exchange, 404, "The authorization server has no such endpoint.")
         elif not (request.query.isascii() and request.query.isprintable()):
             _say(exchange, 400, "A query that cannot be read.")
         else:
             query = "" if not request.query else ("&" if "?" in target else "?") + request.query
-            exchange.reply(way.status, (("Location", target + query), ("Cache-Control", "no-store")) + _OPEN)
+            exchange.reply(status, (("Location", target + query), ("Cache-Control", "no-store")) + _OPEN)
 
     def _known(self, exchange: Exchange, *methods: str) -> Optional[AuthorizationServer]:
         """Return the authorization server, for a request with one of these methods; None if the reply is out already.

@@ -93,7 +93,8 @@ class PassedOn(Extension):
 
 
 class ClientBehind(Client):
-    """The client of one session to one server behind a bridge. The session answers its requests and passes its notifications on."""
+    """The client of one session to one server behind a bridge. The session answers the server's requests and passes
+    its notifications on."""
 
     def __init__(
         self, link: "Link", info: Mapping[str, Any], capabilities: "ClientCapabilities", era: Optional[str]

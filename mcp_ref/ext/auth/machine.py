@@ -105,8 +105,6 @@ class MachineGrant(Grant):
             raise ValueError("client credentials are client_id and client_secret, or client_id and signer")
         if client_secret is not None and self.signer is not None:
             raise ValueError("a client shows who it is with client_secret or with signer, not with both")
-        if self.choose_server is None:
-            self.choose_server = self._choose
         if not issuer:
             raise ValueError(
                 "%s needs issuer=, the authorization server that the credentials are for: without it they would go to "
@@ -118,11 +116,6 @@ class MachineGrant(Grant):
     def account(self) -> str:
         """The kind of the grant and the client id; see `Grant.account`."""
         return " ".join(filter(None, (type(self).__name__, self._client_id)))
-
-    @property
-    def own_servers(self) -> Sequence[str]:
-        """The ``issuer``; see `Grant.own_servers`."""
-        return [] if self.issuer is None else [self.issuer]
 
     @property
     def _name(self) -> str:
@@ -142,7 +135,6 @@ class MachineGrant(Grant):
         return ClientInfo(self._client_id, self._secret, method, discovered.server.issuer)
 
     def _choose(self, issuers: List[str]) -> str:
-        """Choose the authorization server of the credentials, of several that an MCP server names."""
         home = self.issuer or (self.store.get("issuer", self._name) or {}).get("issuer")
         return home if home in issuers else issuers[0]
 
