@@ -64,21 +64,79 @@ from .access import AccessToken, Verify
 Now = Callable[[], float]
 
 
-class _Verifier:
+FAILURE_SECONDS = 10.0
+"""Seconds for which it is remembered that a token is not good."""
+
+
+class _CachedVerdict(NamedTuple):
+    """A verifier's verdict on a token, and until when (monotonic) it counts."""
+
+    access: Optional[AccessToken]
+    reason: str
+    until: float
+
+
+class CachedVerifier:
+    """A verifier that asks another one only about tokens that are new to it. Thread-safe.
+
+    ``seconds``: how long a good token is remembered at most. ``leeway``: seconds after its ``expires_at`` for which the
+    other verifier takes it. ``now``: the wall clock.
+    """
+
+    def __init__(self, verify: Verify, *, seconds: float = 3600.0, leeway: float = 0.0, limits: Limits = DEFAULT,
+                 now: Callable[[], float] = time.time) -> None:
+        self._verify = verify
+        self._seconds = seconds
+        self._leeway = leeway
+        self._capacity = limits.max_cached_tokens
+        self._now = now
+        self._good: Dict[bytes, _CachedVerdict] = {}
+        self._bad: Dict[bytes, _CachedVerdict] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, token: str) -> Optional[AccessToken]:
+        """Return the contents of a token, from the cache if it is there. Raises what the other verifier raises."""
+        digest = sha256(token.encode("utf-8", "surrogatepass")).digest()
+        with self._lock:
+            table = self._good if digest in self._good else self._bad
+            known = table.get(digest)
+            if known is not None and self._expired(known):
+                del table[digest]
+                known = None
+        if known is None:
+            known = self._asked(token)
+            table = self._bad if known.access is None else self._good
+            with self._lock:
+                table[digest] = known
+                if len(table) > self._capacity:
+                    del table[next(iter(table))]
+        if known.reason:
+            raise Unauthorized(known.reason)
+        return known.access
+
+    def _expired(self, known: _CachedVerdict) -> bool:
+        until = known.access.expires_at if known.access is not None else None
+        return deadline.clock() >= known.until or until is not None and self._now() >= until + self._leeway
+
+    def _asked(self, token: str) -> _CachedVerdict:
+        access, reason = None, ""
+        try:
+            access = self._verify(token)
+        except Unauthorized as error:
+            reason = str(error) or "the token is not good"
+        seconds = self._seconds if access is not None else min(FAILURE_SECONDS, self._seconds)
+        return _CachedVerdict(access, reason, deadline.clock() + seconds)
+
+
+class _Verifier(CachedVerifier):
     """The common part of verifiers: verdicts are remembered for ``seconds`` at most, and claims are checked."""
 
     def __init__(self, audience: Optional[str], leeway: float, fetcher: Optional[Fetcher], limits: Limits, now: Now,
                  seconds: float = 3600.0) -> None:
+        super().__init__(self.verify, seconds=seconds, leeway=leeway, limits=limits, now=now)
         self._audience = audience
-        self._leeway = leeway
         self._limits = limits
-        self._now = now
         self._fetcher = fetcher or Fetcher(limits)
-        self._cached = CachedVerifier(self.verify, seconds=seconds, leeway=leeway, limits=limits, now=now)
-
-    def __call__(self, token: str) -> Optional[AccessToken]:
-        """Return the contents of a token, from the cache if it is there. Raises as `verify`."""
-        return self._cached(token)
 
     def verify(self, token: str) -> AccessToken:
         """Return the contents of a token. Raises `Unauthorized` if it is not good, another `AuthError` if it cannot be
@@ -298,67 +356,3 @@ def _time(claims: Mapping[str, Any], name: str) -> Optional[float]:
     if isinstance(found, bool) or not isinstance(found, (int, float)) or not abs(found) < _LATEST:
         raise Unauthorized("the token's %s is no time [RFC 7519 §2]" % name)
     return float(found)
-
-
-FAILURE_SECONDS = 10.0
-"""Seconds for which it is remembered that a token is not good."""
-
-
-class _CachedVerdict(NamedTuple):
-    """A verifier's verdict on a token, and until when (monotonic) it counts."""
-
-    access: Optional[AccessToken]
-    reason: str
-    until: float
-
-
-class CachedVerifier:
-    """A verifier that asks another one only about tokens that are new to it. Thread-safe.
-
-    ``seconds``: how long a good token is remembered at most. ``leeway``: seconds after its ``expires_at`` for which the
-    other verifier takes it. ``now``: the wall clock.
-    """
-
-    def __init__(self, verify: Verify, *, seconds: float = 3600.0, leeway: float = 0.0, limits: Limits = DEFAULT,
-                 now: Callable[[], float] = time.time) -> None:
-        self._verify = verify
-        self._seconds = seconds
-        self._leeway = leeway
-        self._capacity = limits.max_cached_tokens
-        self._now = now
-        self._good: Dict[bytes, _CachedVerdict] = {}
-        self._bad: Dict[bytes, _CachedVerdict] = {}
-        self._lock = threading.Lock()
-
-    def __call__(self, token: str) -> Optional[AccessToken]:
-        """Return the contents of a token, None or `Unauthorized`, as the other verifier did."""
-        digest = sha256(token.encode("utf-8", "surrogatepass")).digest()
-        with self._lock:
-            table = self._good if digest in self._good else self._bad
-            known = table.get(digest)
-            if known is not None and self._expired(known):
-                del table[digest]
-                known = None
-        if known is None:
-            known = self._asked(token)
-            table = self._bad if known.access is None else self._good
-            with self._lock:
-                table[digest] = known
-                if len(table) > self._capacity:
-                    del table[next(iter(table))]
-        if known.reason:
-            raise Unauthorized(known.reason)
-        return known.access
-
-    def _expired(self, known: _CachedVerdict) -> bool:
-        until = known.access.expires_at if known.access is not None else None
-        return deadline.clock() >= known.until or until is not None and self._now() >= until + self._leeway
-
-    def _asked(self, token: str) -> _CachedVerdict:
-        access, reason = None, ""
-        try:
-            access = self._verify(token)
-        except Unauthorized as error:
-            reason = str(error) or "the token is not good"
-        seconds = self._seconds if access is not None else min(FAILURE_SECONDS, self._seconds)
-        return _CachedVerdict(access, reason, deadline.clock() + seconds)
