@@ -4,7 +4,8 @@ import inspect
 import pytest
 
 from mcp_ref import Client, Host, Limits, Server, connect
-from mcp_ref.auth import ClientCredentials, OAuth, ResourceServer
+from mcp_ref.auth import ClientCredentials, EnterpriseManaged, OAuth, ResourceServer, WorkloadIdentity
+from mcp_ref.devtools.bridge import Bridge
 from mcp_ref.messages.mrtr import InputRequiredResult
 from mcp_ref.server import Context, Icon
 from mcp_ref.transports.memory import pair
@@ -93,6 +94,11 @@ def test_a_call_of_a_client(client, name, arguments, wrong, right):
     (lambda: Icon("https://example.com/", mimetype="image/png"), "Icon() has no option 'mimetype'; did you mean 'mime"),
     (lambda: OAuth(client="me"), "OAuth() has no option 'client'; did you mean 'client_id'?"),
     (lambda: ClientCredentials("a", "b", isuer="c"), "ClientCredentials() has no option 'isuer'; did you mean 'iss"),
+    (lambda: EnterpriseManaged("a", id_token="b", idp_client_id="c", stor=None), "EnterpriseManaged() has no option '"),
+    (lambda: WorkloadIdentity("a", private_network=True), "WorkloadIdentity() has no option 'private_network'; did yo"),
+    (lambda: Bridge(never, auth_behnd=None), "Bridge() has no option 'auth_behnd'; did you mean 'auth_behind'?"),
+    (lambda: Bridge(never, haeders={}), "Bridge() has no option 'haeders'; did you mean 'headers'?"),
+    (lambda: Bridge().mount("a", never, evn={}), "mount() has no option 'evn'; did you mean 'env'?"),
     (lambda: ResourceServer(URL, [], never, scope=["a"]), "ResourceServer() has no option 'scope'; did you mean 'scop"),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_anything_else_that_users_call(call, says):

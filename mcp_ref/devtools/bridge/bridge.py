@@ -80,7 +80,7 @@ EVERYTHING: Dict[str, Any] = {
 
 
 class BehindOptions(TypedDict, total=False):
-    """How a server behind is started or reached, see `Bridge`."""
+    """The options about how a server behind is started or reached, see `Bridge`."""
 
     env: Optional[Mapping[str, str]]
     inherit_env: Optional[bool]

@@ -17,8 +17,7 @@ a vendor's                      as it is                               with the 
 """
 
 import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple
 
 from ...codec import encode
 from ...diagnostics.packagelog import Counters, get_logger
@@ -180,20 +179,11 @@ class BridgeSession:
 
     # Requests of the client
 
-    @contextmanager
-    def answering(self, context: Context) -> Iterator[None]:
-        """Note that a request is being answered."""
+    def answer(self, context: Context, method: str, params: Json) -> Json:
+        """Answer a request by that of the server behind."""
         with self._lock:
             self._contexts[context] = None
         try:
-            yield
-        finally:
-            with self._lock:
-                del self._contexts[context]
-
-    def answer(self, context: Context, method: str, params: Json) -> Json:
-        """Answer a request by that of the server behind."""
-        with self.answering(context):
             if not self.links[0].behind.prefix:
                 return self._forward(self.links[0], context, method, params)
             if method in translation.LISTS:
@@ -203,6 +193,9 @@ class BridgeSession:
                     link.forward(context, method, params)
                 return {}
             return self._named(context, method, params)
+        finally:
+            with self._lock:
+                del self._contexts[context]
 
     def _forward(self, link: Link, context: Context, method: str, params: Json) -> Json:
         way = None if link.tasks is None else link.tasks.way(context, method, params)

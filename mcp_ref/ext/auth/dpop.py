@@ -193,7 +193,8 @@ class ProofChecker:
             self._forget(now)
             if proof.digest in self._used or proof.until < now:  # an old one may just have been forgotten
                 return False
-            if self._full(key) and not self._swept <= now < self._swept + _SWEEP:
+            full = len(self._used) >= limits.max_proofs or self._by_key.get(key, 0) >= limits.max_proofs_per_key
+            if full and not self._swept <= now < self._swept + _SWEEP:
                 self._swept = now
                 self._forget(now, everywhere=True)
             if self._by_key.get(key, 0) >= limits.max_proofs_per_key:
@@ -203,10 +204,6 @@ class ProofChecker:
             self._used[proof.digest] = proof.until, key
             self._by_key[key] = self._by_key.get(key, 0) + 1
             return True
-
-    def _full(self, key: str) -> bool:
-        limits = self._limits
-        return len(self._used) >= limits.max_proofs or self._by_key.get(key, 0) >= limits.max_proofs_per_key
 
     def _forget(self, now: float, everywhere: bool = False) -> None:
         """Forget proofs that are too old: from the oldest on, up to one that is not, or (``everywhere``) all of them.
