@@ -15,6 +15,7 @@ from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker.rules import UNDECIDED, load as load_rules
 from mcp_ref.devtools.examiner.clients import stage
 from mcp_ref.devtools.examiner.clients.pages import opening, stateless
+from mcp_ref.devtools.examiner.clients.script import Script
 from mcp_ref.devtools.examiner.clients.stage import ClientExamination
 from mcp_ref.devtools.examiner.clients.starts import CommandStart, Started
 from mcp_ref.devtools.examiner.examination import BROKEN, KEPT, UNSURE, WARNED, Chapter
@@ -22,6 +23,7 @@ from mcp_ref.devtools.examiner.report import ExaminationReport
 from mcp_ref.devtools.examiner.scenes import PIPE, SSE, WEB, load
 from mcp_ref.errors import McpError
 from mcp_ref.revisions import REVISIONS, revision
+from mcp_ref.streamable.http_trace import TracedExchange
 from mcp_ref.wiretrace import CLIENT
 from tests.examiner import everything_client
 from tests.examiner.careless_clients import Augments, Blind, Careless
@@ -99,6 +101,29 @@ def test_our_client_keeps_everything(name: str, way: str, brief: None) -> None:
     assert set(chapter.scenes) == played
     counts = ExaminationReport([chapter]).counts(name)
     assert counts[KEPT] > 25 and counts[BROKEN] == counts[WARNED] == 0
+
+
+def test_an_answer_finds_the_stream_that_has_just_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client of HTTP+SSE may send its first request before the thread that announced the endpoint has gone on."""
+    answered, begins, says = threading.Event(), TracedExchange.send, Script.say
+
+    def begin(exchange: TracedExchange, data: bytes) -> bool:
+        if not data.startswith(b"event: endpoint"):
+            return begins(exchange, data)
+        answered.clear()
+        sent = begins(exchange, data)
+        assert answered.wait(WAIT)
+        return sent
+
+    def say(script: Script, value: Any) -> bool:
+        sent = says(script, value)
+        answered.set()
+        return sent
+
+    monkeypatch.setattr(TracedExchange, "send", begin)
+    monkeypatch.setattr(Script, "say", say)
+    chapter = examined(ours, "2024-11-05", "http", ["unknown-notification"])
+    assert not chapter.refused and chapter.faults == [] and chapter.scenes == {"unknown-notification": ""}
 
 
 def test_our_client_refuses_a_mode_that_it_has_not_declared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ client is answered on a thread of its own: a scene may ask back, or be late.
 """
 
 import threading
+from contextlib import suppress
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from ....deadline import clock
@@ -225,15 +226,17 @@ class WebEndpoint:
             return exchange.send(event(data))
 
         def gone() -> None:
-            if send in self.script.streams:
+            with suppress(ValueError):
                 self.script.streams.remove(send)
 
         exchange.on_close = gone
         exchange.start(200, _EVENTS)
-        exchange.send(first)
         with self._lock:
             self._open.append(exchange)
+        # A client that has read `first` may send a request at once, and the answer looks for the stream.
         self.script.streams.append(send)
+        if not exchange.send(first):
+            gone()  # `on_close` may have been called before there was anything to remove
 
     def _post(self, exchange: Exchange, value: Any) -> None:
         if value is None:
