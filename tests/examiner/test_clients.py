@@ -3,6 +3,7 @@ import csv
 import http.client
 import json
 import pathlib
+import subprocess
 import sys
 import threading
 from shlex import quote
@@ -13,7 +14,8 @@ import pytest
 
 from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker.rules import UNDECIDED, load as load_rules
-from mcp_ref.devtools.examiner.clients import stage
+from mcp_ref.deadline import clock
+from mcp_ref.devtools.examiner.clients import script as script_module, stage
 from mcp_ref.devtools.examiner.clients.pages import opening, stateless
 from mcp_ref.devtools.examiner.clients.script import Script
 from mcp_ref.devtools.examiner.clients.stage import ClientExamination
@@ -85,6 +87,17 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stateless, "_LONG", 0.3)
 
 
+def brief_in(scenes: Set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for as long as it takes for whatever comes, but in these scenes only until the client is silent."""
+    run = stage.ClientStage.run
+
+    def hasty(played: stage.ClientStage, *args: Any) -> stage.ClientRun:
+        played.patience = patience(BRIEF) if played.scene in scenes else WAIT
+        return run(played, *args)
+
+    monkeypatch.setattr(stage.ClientStage, "run", hasty)
+
+
 def ours(server: str, env: Dict[str, str]) -> Started:
     return Threaded(lambda: everything_client.run(server, env))
 
@@ -149,8 +162,10 @@ def test_our_client_bears_what_its_server_does_and_ends_it_in_every_way(
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
 @pytest.mark.parametrize("name", ["2025-03-26", HANDSHAKE, LAST])
-def test_the_small_client_keeps_everything(name: str, way: str, brief: None) -> None:
-    chapter = examined(small(SmallClient), name, way, seconds=patience(BRIEF))
+def test_the_small_client_keeps_everything(
+        name: str, way: str, brief: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    brief_in({"give-up"}, monkeypatch)  # it waits for the answer for ever
+    chapter = examined(small(SmallClient), name, way)
     assert not chapter.refused and [each for each in chapter.faults if each.id not in LACKS] == []
 
 
@@ -166,6 +181,57 @@ LACKS = {"version.client-sends-latest", "http.session-reinitialize", "http.param
          "http.param-reject-tool", "http.param-exclude-tool", "http.param-append", "http.param-extract",
          "tasks.tool-required", "http.resume-client-poll"}
 """What the small client does not do."""
+
+
+def test_a_client_is_silent_only_since_it_has_connected(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, looked = [0.0], threading.Event()
+
+    class StartsLate(SmallClient):
+        def __init__(self, address: str, env: Dict[str, str]) -> None:
+            late[0] += 2 * WAIT
+            super().__init__(address, env)
+
+        def begin(self) -> None:
+            assert looked.wait(WAIT)
+            super().begin()
+
+    scripts: List[Script] = []
+    measured: Any = Script.silence
+
+    def silence(script: Script) -> float:
+        scripts.append(script)
+        found: float = measured.fget(script)
+        looked.set()
+        return found
+
+    for module in (stage, script_module):
+        monkeypatch.setattr(module, "clock", lambda: clock() + late[0])
+    monkeypatch.setattr(Script, "silence", property(silence))
+    monkeypatch.setattr(Started, "first_seconds", 10 * WAIT)
+    chapter = examined(small(StartsLate), HANDSHAKE, PROCESS_WAY, ["ordinary"])
+    assert not chapter.refused and chapter.scenes == {"ordinary": ""}
+    assert scripts and not any(each.stopped for each in scripts)
+
+
+def test_no_time_of_a_peer_passes_while_rules_are_loaded() -> None:
+    program = """if True:
+        import sys
+        from mcp_ref.devtools.examiner.examination import Chapter, Examination
+        from mcp_ref.devtools.examiner.clients.stage import ClientExamination
+        from mcp_ref.errors import ConnectFailed
+
+        def start(*given):
+            print("mcp_ref.devtools.checker.pages.server.tools" in sys.modules)
+            raise ConnectFailed("it was only to be seen when")
+
+        try:
+            %s.run()
+        except ConnectFailed:
+            pass
+        """
+    for made in ("Examination(start)", "ClientExamination(start)"):
+        ended = subprocess.run([sys.executable, "-c", program % made], stdout=subprocess.PIPE, check=True)
+        assert ended.stdout.split()[0] == b"True", made
 
 
 # --- Clients that lie ----------------------------------------------------------------------------------------------
@@ -745,8 +811,8 @@ UNSHOWN = {"ordinary", "errors", "unreadable", "statuses", "noise", "exits", "mu
 def test_a_lie_is_named(lie: Lie, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in lie.less.items():
         monkeypatch.setattr(stage, name, value)
-    chapter = examined(small(lie.client), lie.revision, lie.way, [lie.scene],
-                       patience(BRIEF) if lie.scene in WAITS else WAIT)
+    brief_in(WAITS, monkeypatch)
+    chapter = examined(small(lie.client), lie.revision, lie.way, [lie.scene])
     while Leaves.left:
         Leaves.left.pop().reap()
     named = {row.requirement.id for row in chapter.rows() if row.state in (BROKEN, WARNED)}

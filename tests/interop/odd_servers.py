@@ -7,7 +7,6 @@ one small function alters. The name of a row is ``mechanism.variant``; a mechani
 
 import copy
 import gzip
-import itertools
 import json
 import os
 import signal
@@ -639,8 +638,7 @@ stdio("cursor-type.false", PAGES, "nextCursor is false", list=put(nextCursor=Fal
 class Exchange:
     """One HTTP request and what the server would answer."""
 
-    def __init__(self, player: Player, verb: str, path: str, headers: Dict[str, str], body: bytes, turn: int) -> None:
-        self.turn = turn                    # which request on its connection this is
+    def __init__(self, player: Player, verb: str, path: str, headers: Dict[str, str], body: bytes) -> None:
         self.player, self.verb, self.path, self.headers = player, verb, path, headers
         self.message: Any = json.loads(body.decode("utf-8")) if body else None
         self.key = key_of(self.message) if isinstance(self.message, dict) and "method" in self.message else ""
@@ -853,15 +851,15 @@ class Playing:
         """Answer the requests of one connection until an answer closes it."""
         try:
             with connection, connection.makefile("rb") as lines:
-                for turn in itertools.count(1):
-                    exchange = self.read(lines, turn)
+                while True:
+                    exchange = self.read(lines)
                     if exchange is None:
                         return
                     self.send(connection, self.respond(exchange))
         except (OSError, ValueError):
             pass                            # the client has gone, or the row closes the connection
 
-    def read(self, lines: Any, turn: int) -> Optional[Exchange]:
+    def read(self, lines: Any) -> Optional[Exchange]:
         """Return the next request."""
         start = lines.readline().decode("latin-1").split()
         if len(start) < 2:
@@ -871,7 +869,7 @@ class Playing:
             name, _, value = line.decode("latin-1").partition(":")
             headers[name.strip().lower()] = value.strip()
         body = lines.read(int(headers.get("content-length", 0)))
-        return Exchange(self.player, start[0], start[1], headers, body, turn)
+        return Exchange(self.player, start[0], start[1], headers, body)
 
     def respond(self, x: Exchange) -> List[Any]:
         """Return what is sent for a request."""
@@ -951,7 +949,7 @@ http("length.close", SEND, "no length: the answer ends with the connection", fra
 http("length.long", PROXY, "the length of a call's answer is too long, then the connection closes",
      frame=at("echo", lambda x, body: [reply(body, length=False, content_length=str(len(body) + 10)), close]))
 http("length.short", PROXY, "the length of a call's answer is too short",
-     frame=at("echo", lambda x, body: [reply(body, length=False, content_length=str(len(body) - 10)), close]))
+     frame=at("echo", lambda x, body: reply(body, length=False, content_length=str(len(body) - 10))))
 http("http.1.0", PROXY, "HTTP/1.0", frame=lambda x, body: [reply(body, version="HTTP/1.0"), close])
 http("http.no-reason", PROXY, "no reason behind 200", frame=lambda x, body: reply(body, "200"))
 http("http.early-hints", PROXY, "103 before the answer", frame=lambda x,
@@ -966,8 +964,7 @@ http("connection.closed", "report: connections closed without a word", "closed a
 http("connection.reset", "report: connections closed without a word", "closed instead of the answer to a call",
      frame=at("echo", lambda x, body: [close]))
 http("connection.late", "report: connections closed without a word",
-     "closed when tools/list comes as a second request on it",
-     frame=at("list", lambda x, body: ([close] if x.turn > 1 else reply(body))))
+     "closed instead of the first answer to tools/list", frame=first_time("list", [close]))
 # answers to notifications
 http("notified.200", SEND, "200 with {}", notified=lambda x: reply(b"{}"))
 http("notified.204", SEND, "204", notified=lambda x: reply(b"", "204 No Content", None, length=False))

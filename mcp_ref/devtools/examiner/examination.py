@@ -60,6 +60,7 @@ class Chapter:
         """Scene -> why it was not played, or "" if it was."""
         self.faults: List[ServerFault] = []
         self._said: Dict[str, List[Verdict]] = {}
+        _rules()  # now: loading them takes seconds on a slow machine, which would count as silence of the party
         self._checker = Checker()
         self._scene = ""
         self._seen_in: Dict[str, str] = {}

@@ -67,10 +67,14 @@ class LineEndpoint:
         transport.close()
         self._transports.remove(transport)
 
+    def _begin(self) -> None:
+        self.script.begin()
+        self.connected.set()
+
     def _control(self, transport: Transport) -> None:
         """Give the process its settings, and hear what happens to it."""
         self._controls.append(transport)
-        self.connected.set()  # it may end before it says more
+        self._begin()  # it may end before it says more
         transport.write([as_bytes(self.script.stub)])
         while True:
             items = transport.read()
@@ -111,7 +115,7 @@ class LineEndpoint:
             return True
 
         self.script.streams.append(send)
-        self.connected.set()
+        self._begin()
         while items is not None:
             for item in items:
                 if isinstance(item, bytes):
@@ -200,7 +204,9 @@ class WebEndpoint:
             self.script.hits.append("%s %s" % (request.method, request.path))
             exchange.reply(*(self.script.page(request) or (404, (), b"")))
             return
-        self.connected.set()
+        if not self.connected.is_set():
+            self.script.begin()
+            self.connected.set()
         exchange = TracedExchange(exchange, self._http)
         message = parsed(request.body) if request.body else None
         self.script.take(Heard(message, request, clock()))

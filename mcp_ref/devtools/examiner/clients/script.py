@@ -210,6 +210,10 @@ class Script:
             self._ids += 1
             return self._ids
 
+    def begin(self) -> None:
+        """Note that the client has connected: its silence is counted from here."""
+        self._last = clock()
+
     def take(self, heard: Heard) -> None:
         """Note what the client has sent."""
         with self._changed:
@@ -232,7 +236,7 @@ class Script:
 
     @property
     def silence(self) -> float:
-        """The seconds since something came."""
+        """The seconds since something came, or since the client connected."""
         return clock() - self._last
 
     def wait(self, wanted: Callable[[Heard], Any], seconds: float, since: int = 0) -> Optional[Heard]:
