@@ -255,7 +255,8 @@ def _response(value: Dict[str, Any], limits: Limits, forgive: "Optional[Forgive]
     if "result" not in value:
         return _error(error, found, malformed)
     if error is not None:
-        raise malformed("both result and error")
+        said = error.get("message") if isinstance(error, dict) else error
+        raise malformed("both result and error, and neither was used; the error says %.200r" % (said,))
     if type(value["result"]) is not dict:
         raise malformed("result: expected object, got %s" % json_type(value["result"]))
     return Result(found, value["result"])  # type: ignore[arg-type]  # None was refused above

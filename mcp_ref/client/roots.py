@@ -40,6 +40,7 @@ _URI = re.compile(r"file:|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 """The beginning of a URI, also of one that may not be a root; anything else is a path."""
 _LISTED = "roots listed"
 """The key in `Connection.state` of the number of the list that this server was told."""
+_PLACES = "a path, a file: URI, a Root or a list of these"
 
 
 class Roots:
@@ -75,6 +76,9 @@ class Roots:
         """Replace the roots; raises what the constructor raises, and then nothing has changed."""
         if isinstance(roots, (str, os.PathLike, Root)):
             roots = [roots]
+        if not isinstance(roots, Iterable):
+            raise TypeError("roots: give %s, not %s; Roots.set replaces them later" % (
+                _PLACES, "a function" if callable(roots) else type(roots).__name__))
         made = _distinct(_root_of(place) for place in roots)
         self._change(lambda now: made)
 
@@ -206,6 +210,8 @@ def _root_of(place: Place) -> Root:
     if isinstance(place, Root):
         root = place
     else:
+        if not isinstance(place, (str, os.PathLike)):
+            raise TypeError("roots: give %s, not a list with %s" % (_PLACES, type(place).__name__))
         path = os.fspath(place)
         root = Root(path if _URI.match(path) else _uri_of(path))
     rules.check_root_uri(root.uri)

@@ -44,7 +44,7 @@ decides, with `choose_model`:
 """
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from ..codec import encode
@@ -138,6 +138,12 @@ class Sampling:
             result = CreateMessageResult(answer.role, self._name(params), answer.content, meta=answer.meta)
         else:
             several = isinstance(answer, (list, tuple))
+            for item in answer if several else [answer]:
+                if not (isinstance(item, str) or is_dataclass(item)):
+                    raise TypeError(
+                        "the callback returned %s%s: return a str, a content block, a list of these, "
+                        "a SamplingMessage or a CreateMessageResult; to refuse, raise mcp_ref.errors.RpcError"
+                        % ("a list with " if several else "", "None" if item is None else type(item).__name__))
             content = [_block(item) for item in answer] if several else _block(answer)
             result = CreateMessageResult("assistant", self._name(params), content)
         if result.stop_reason is None and rules.tool_uses(result):

@@ -7,6 +7,7 @@ import pytest
 
 from mcp_ref import Context, Server
 from mcp_ref.client import Client
+from mcp_ref.client import Sampling
 from mcp_ref.client.elicitation import Elicitation
 from mcp_ref.errors import InputUnavailable, RpcError
 from mcp_ref.transports.memory import pair
@@ -193,3 +194,32 @@ def test_a_callback_is_logged_however_often_it_has_failed_before(caplog):
             client.call_tool("announce")
         eventually(lambda: client.connection.counters["handler errors"] == 20)
     assert sum(record.getMessage().startswith("on_log callback") for record in caplog.records) == 20
+
+
+@pytest.mark.parametrize("given, what", [
+    (fail, "a function"), (5, "int"), ([5], "a list with int"), ([b"/srv"], "a list with bytes"),
+    ([["/srv"]], "a list with list")], ids=repr)
+def test_what_cannot_be_roots_is_refused_with_what_can(given: Any, what: str) -> None:
+    with pytest.raises(TypeError, match="^roots: give a path, a file: URI, a Root or a list of these, not %s" % what):
+        Client(roots=given)
+
+
+@both_eras
+@pytest.mark.parametrize("returned, what", [
+    (None, "None"), (5, "int"), ({"text": "Yes."}, "dict"), (["Yes.", None], "a list with None")], ids=repr)
+def test_the_log_says_what_a_sampling_callback_returned_and_what_it_may_return(
+        returned: Any, what: str, revision: str, caplog: Any) -> None:
+    server = Server("test")
+    server.tool(lambda ctx: ASKING["sampling"](ctx), name="ask")
+    with connected(server, revision, sampling=Sampling(lambda params, context: returned, model="m")) as client:
+        if revision == ERAS[0]:
+            assert client.call_tool("ask", {}).is_error
+        else:
+            with pytest.raises(InputUnavailable, match="the callback returned %s: return a str" % what):
+                client.call_tool("ask", {})
+
+        def told() -> bool:
+            return any("the callback returned %s: return a str, a content block" % what in record.getMessage()
+                       for record in caplog.records)
+
+        eventually(told)
