@@ -447,7 +447,7 @@ def recording(path: Any) -> "Tuple[Optional[JsonLinesSink], str]":
         try:
             sink = _numbered(os.path.join(tempfile.gettempdir(), os.path.basename(wanted)))
         except OSError as another:
-            return None, "%s %s, nor can a file in the temporary folder be (%s): nothing is recorded" % (
+            return None, "%s %s, nor can a file of that name in the temporary folder (%s): nothing is recorded" % (
                 wanted, problem, another.strerror or another)
     return sink, "" if sink.path == wanted else "%s %s: the trace is in %s" % (wanted, problem, sink.path)
 
@@ -460,8 +460,7 @@ def _numbered(path: str) -> "JsonLinesSink":
         try:
             return JsonLinesSink(path)
         except FileExistsError:
-            if not os.path.isfile(path):
-                raise OSError("it is no plain file") from None
+            pass
         path = "%s-%d%s" % (stem, number, suffix)
     raise AssertionError("there is always a next number")
 
@@ -505,6 +504,7 @@ class JsonLinesSink:
 
 
 def _owned(path: Any, mode: str) -> IO[str]:
+    import errno
     import os
 
     def opener(name: str, flags: int) -> int:
@@ -513,6 +513,10 @@ def _owned(path: Any, mode: str) -> IO[str]:
     try:
         return open(path, mode, encoding="utf-8", newline="\n", opener=opener)
     except FileExistsError as error:
+        if not os.path.isfile(path):
+            kind = "a folder" if os.path.isdir(path) else "no regular file"
+            raise OSError(errno.EINVAL, "it is %s; name a new file" % kind,
+                          path) from None
         raise FileExistsError(
             error.errno, "the file is there already, and a trace overwrites nothing: name a new file, or remove this "
             "one", path) from None

@@ -408,6 +408,8 @@ REFUSED = [
     ("from mcp_ref import Server", ["--with", "clinet"], 2, "--with: there is no clinet"),
     ("from mcp_ref import Server", ["--with", "client", "--all"], 2, "exclude each other"),
     ("from mcp_ref import Server", ["-o", "."], 2, "is a folder; name the file"),
+    ("from mcp_ref import Server", ["-o", os.devnull], 2, "is no regular file; name a file: -o one.py"),
+    ("from mcp_ref import Server", ["-o", os.devnull, "--force"], 2, "is no regular file; name a file: -o one.py"),
     ("from mcp_ref import Server", ["-o", "p.py"], 2, "is the program itself"),
     ("from mcp_ref import Server", ["-o", "link.py"], 2, "is the program itself"),
     ("from mcp_ref import Server", ["-o", "mcp_ref.py"], 2, "hides the package"),

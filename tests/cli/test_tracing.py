@@ -88,7 +88,8 @@ RECORDERS = {
 @pytest.mark.parametrize("place, said", [
     ("there", "taken.jsonl is there already: the trace is in .*taken-3.jsonl$"),
     ("nowhere/x.jsonl", "cannot be written: No such file or directory: the trace is in .*/tmp/x.jsonl$"),
-    ("tmp", "cannot be written: .*: the trace is in .*/tmp/tmp$"),
+    ("tmp", "cannot be written: it is a folder; name a new file: the trace is in .*/tmp/tmp$"),
+    (os.devnull, "cannot be written: it is no regular file; name a new file: the trace is in .*/tmp/null$"),
     ("nowhere/no-temporary-folder", "nothing is recorded$"),
     ("full disk", "trace ends here|trace is not whole"),
 ])

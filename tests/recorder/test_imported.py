@@ -1,4 +1,5 @@
 """Recordings of other tools: what they say becomes events, and what they do not say is not guessed."""
+import os
 import json
 import subprocess
 import sys
@@ -196,7 +197,9 @@ def test_the_command_converts_into_a_new_file(tmp_path):
     command = [*SHIM, "--convert", str(source), str(target)]
     assert subprocess.run(command, stdin=subprocess.DEVNULL, timeout=WAIT).returncode == 0
     assert [event.direction for event in read(str(target))] == ["", "client", "server"]
-    for words, complaint in ((command, "is there already"), ([*SHIM, "--convert", "/nowhere", "x"], "cannot read"),
+    for words, complaint in ((command, "is there already"),
+                             ([*SHIM, "--convert", str(source), os.devnull], "is no regular file; name a new file"),
+                             ([*SHIM, "--convert", "/nowhere", "x"], "cannot read"),
                              ([*SHIM, "--convert", sys.executable, "x"], "neither a trace"),
                              ([*command, "--out", "x"], "leave out --out")):
         done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=WAIT)

@@ -340,6 +340,8 @@ def _may_write(target: str, source: Program, force: bool) -> None:
     """Raise rather than overwrite the program, or what somebody wrote or changed, or hide the package."""
     if os.path.isdir(target):
         raise UsageError("-o %s is a folder; name the file: -o %s" % (target, os.path.join(target, "one.py")))
+    if os.path.exists(target) and not os.path.isfile(target):  # with --force a file would take a device's place
+        raise UsageError("-o %s is no regular file; name a file: -o one.py" % target)
     if os.path.exists(target) and os.path.samefile(target, source.path):
         raise UsageError("-o %s is the program itself; name another file" % target)
     stem = os.path.splitext(os.path.basename(target))[0]
