@@ -408,8 +408,8 @@ REFUSED = [
     ("from mcp_ref import Server", ["--with", "clinet"], 2, "--with: there is no clinet"),
     ("from mcp_ref import Server", ["--with", "client", "--all"], 2, "exclude each other"),
     ("from mcp_ref import Server", ["-o", "."], 2, "is a folder; name the file"),
-    ("from mcp_ref import Server", ["-o", os.devnull], 2, "is no regular file; name a file: -o one.py"),
-    ("from mcp_ref import Server", ["-o", os.devnull, "--force"], 2, "is no regular file; name a file: -o one.py"),
+    ("from mcp_ref import Server", ["-o", "pipe"], 2, "is no regular file; name a file: -o one.py"),
+    ("from mcp_ref import Server", ["-o", "pipe", "--force"], 2, "is no regular file; name a file: -o one.py"),
     ("from mcp_ref import Server", ["-o", "p.py"], 2, "is the program itself"),
     ("from mcp_ref import Server", ["-o", "link.py"], 2, "is the program itself"),
     ("from mcp_ref import Server", ["-o", "mcp_ref.py"], 2, "hides the package"),
@@ -427,6 +427,7 @@ def test_what_cannot_be_bundled_is_said_in_one_line_and_nothing_is_written(text,
         (tmp_path / "p.py").write_text(text)
     (tmp_path / "link.py").symlink_to("p.py")
     (tmp_path / "other.py").write_text("mine")
+    os.mkfifo("pipe")  # stands for a device, which a test must not put at risk
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     assert here(capsys, "bundle", "p.py", "-o", "one.py", *words)[0] == code
     assert said in one_line_of(here_again(capsys, words))

@@ -1,6 +1,6 @@
 """Recordings of other tools: what they say becomes events, and what they do not say is not guessed."""
-import os
 import json
+import os
 import subprocess
 import sys
 
