@@ -503,6 +503,17 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.sends_illegal("*", why="the server is not ours")
+@pytest.mark.parametrize("more, said", [
+    ("", ""), ("{},", "1 of the tools could not be read and was left out; doctor shows where\n"),
+    ("{}, {'name': 5},", "2 of the tools could not be read and were left out; doctor shows where\n")])
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_list_that_lost_items_says_so_beside_it(more, said, words, capsys):
+    server = [sys.executable, "-c", CARELESS.replace('"tools": [', '"tools": [' + more)]
+    code, _, err = here(capsys, "tools", *words, "--", *server)
+    assert code == 0 and (said in err if said else "left out" not in err)
+
+
 @pytest.mark.sends_illegal("*", why="doctor traces a server that is not ours")
 def test_info_tells_what_was_forgiven_and_doctor_where(capsys):
     server = [sys.executable, "-c", CARELESS]

@@ -345,8 +345,14 @@ def _count(client: Any, listed: ServerList) -> Optional[int]:
 
 
 def _items(client: Any, listed: ServerList) -> List[Any]:
-    """Return all items; [], with a note on standard error, if the server has no such list."""
+    """Return all items; a note on standard error says if some were left out, or if the server has no such list: []."""
+    forgiven = client.connection.counters.forgiven
+    before = forgiven().get("item", 0)
     found = found_items(client, listed)
+    lost = forgiven().get("item", 0) - before
+    if lost:
+        note("%d of the %s could not be read and %s left out; doctor shows where" % (
+            lost, listed.title, "was" if lost == 1 else "were"))
     if isinstance(found, str):
         undeclared = found == "declares no " + listed.title
         note("this server " + found + "; --tolerate %s asks for them all the same" % UNDECLARED * undeclared)
