@@ -14,6 +14,8 @@ from mcp_ref import connect
 from mcp_ref.cli.doctor import addresses, evidence, programs
 from mcp_ref.cli.doctor.evidence import Patient
 from mcp_ref.errors import HttpStatus, PeerError, PeerProtocolError
+from tests.interop.odd_clients import target_of
+from tests.interop.odd_servers import ROWS as ROWS_OF_ODD
 from tests.support.patience import WAIT, patience
 
 from .running import here, one_line_of, run
@@ -379,6 +381,27 @@ def test_the_cause_is_named(row: Broken, place: Place, capsys: Any) -> None:
     words = [word.replace("SECONDS", "%g" % place.seconds) for word in row.words]
     assert [word for word in words if word not in said] == [], said
     assert "Traceback" not in err and "  " not in said and ".." not in said.replace("...", ""), said
+
+
+ODD = {
+    "bad-result": "capabilities.null capabilities-bool.tools server-info.missing server-info.text batch.answers "
+                  "sse-batch.json session-id.odd type.html",
+    "no-common-revision": "version.old version.short", "web-page": "body.page", "redirect": "redirect-odd.nowhere",
+    "never-answers": "hangs.initialize", "http-sse-broken": "old-sse-odd.host"}
+
+
+@pytest.mark.sends_illegal("*", why="the odd servers are children of the test")
+@pytest.mark.parametrize("name, cause", [(name, cause) for cause, names in ODD.items() for name in names.split()])
+def test_an_odd_answer_is_not_taken_for_another_fault(name: str, cause: str, place: Place, capsys: Any) -> None:
+    with target_of(ROWS_OF_ODD[name]) as target:
+        words = [target] if isinstance(target, str) else ["--", *target]
+        code, found, _ = examined(capsys, "--timeout", "%g" % (patience(1.0) if name in SILENT else WAIT), *words)
+    assert (code, found["cause"]["id"]) == (1, cause), found["cause"]
+    assert "redirects to  (" not in found["cause"]["sentence"]
+
+
+SILENT = ("hangs.initialize", "batch.answers")
+"""Odd servers whose answers are waited for until the time is over."""
 
 
 def test_each_cause_of_the_tables_has_a_broken_server() -> None:

@@ -184,7 +184,7 @@ def _of_status(*statuses: int) -> Callable[[Patient], Finding]:
         last = next((each for each in patient.exchanges if each.status == status), _last(patient))
         body = patient.quote(last.body.strip().splitlines()[0]) if last.body.strip() else ""
         return {"status": status, "path": patient.where.path, "place": _place(patient),
-                "said": ": " + body if body else "", "location": patient.quote(last.fields.get("location", "")),
+                "said": ": " + body if body else "", "location": patient.quote(last.fields.get("location", "nowhere: it names no Location")),
                 "sent": last.sent}
     return seen
 
@@ -247,9 +247,14 @@ def _sse_ended(patient: Patient) -> Finding:
 
 # HTTP: answers
 
+def _speaks(patient: Patient) -> bool:
+    """Return True if a response held a message of JSON-RPC, in whatever form, or began a session."""
+    return any('"jsonrpc"' in seen.body or "mcp-session-id" in seen.fields for seen in patient.exchanges)
+
+
 def _web_page(patient: Patient) -> Finding:
     kind = _last(patient).fields.get("content-type", "")
-    if not isinstance(patient.error, PeerProtocolError) or not _A_WEB_PAGE(kind):
+    if not isinstance(patient.error, PeerProtocolError) or not _A_WEB_PAGE(kind) or _speaks(patient):
         return None
     return {"place": _place(patient), "path": patient.where.path, "kind": patient.quote(kind)}
 
@@ -262,8 +267,8 @@ def _compressed(patient: Patient) -> Finding:
 
 def _not_mcp(patient: Patient) -> Finding:
     last = _last(patient)
-    if patient.kind != HTTP or not isinstance(patient.error, PeerProtocolError) or patient.step != HANDSHAKE or (
-            '"jsonrpc"' in last.body):
+    if (patient.kind != HTTP or not isinstance(patient.error, PeerProtocolError) or patient.step != HANDSHAKE
+            or _speaks(patient)):
         return None
     body = patient.quote(last.body.strip().splitlines()[0]) if last.body.strip() else "nothing"
     return {"place": _place(patient), "status": last.status, "body": body}
@@ -345,8 +350,10 @@ TABLE: Tuple[Symptom, ...] = (
             "What listens at {place} is no MCP server: it says {line}",
             "Look whether it is the right port."),
     Symptom("http-sse-broken", _sse_ended,
-            "The server begins HTTP+SSE, the transport of 2024-11-05, but its stream ends at once.",
-            "Look at the server's log, and whether a proxy in front of it cuts or buffers streams."),
+            "The server begins HTTP+SSE, the transport of 2024-11-05, but its stream is of no use: it ends at "
+            "once, or says that messages go to another origin.",
+            "Look at the server's log, at the address that its endpoint event names, and whether a proxy in front of "
+            "it cuts or buffers streams."),
     Symptom("token-refused", _token_refused,
             "The server does not take the token that it is shown (401{said}).",
             "Get a new one: it may have expired, or be for another server. --oauth logs in, if the server supports "

@@ -404,7 +404,7 @@ def _no_common_revision(patient: Patient) -> Finding:
     if isinstance(error, PeerError) and error.code == UNSUPPORTED_PROTOCOL_VERSION:
         return {"said": patient.said_by(error)}
     if isinstance(error, PeerProtocolError) and ("Negotiation" in error.citation or "Matrix" in error.citation or (
-            "speaks revision" in str(error))) and "protocolVersion: expected" not in str(error):
+            "speaks revision" in str(error))) and ": expected " not in str(error):
         return {"said": patient.said_by(error)}
     return None
 
@@ -416,8 +416,13 @@ def _initialize_refused(patient: Patient) -> Finding:
     return None
 
 
+def answers_unusably(patient: Patient) -> bool:
+    """Return True if the server answered in time, but by something that is no usable message."""
+    return "could not be used" in str(patient.error)
+
+
 def _bad_result(patient: Patient) -> Finding:
-    is_it = isinstance(patient.error, PeerProtocolError) and patient.step != LISTS
+    is_it = patient.step != LISTS and (isinstance(patient.error, PeerProtocolError) or answers_unusably(patient))
     return {"said": patient.said_by(patient.error), "method": _asked_last(patient)} if is_it and patient.error else None
 
 

@@ -8,7 +8,7 @@ from typing import Callable, Optional, Tuple
 from ...errors import ConnectionLost, RequestTimeout
 from ...transports.lines.process import instead, like_file
 from ..output import program
-from .evidence import LISTS, Finding, Patient, Symptom, answers_at_the_end, fails_at
+from .evidence import LISTS, Finding, Patient, Symptom, answers_at_the_end, answers_unusably, fails_at
 
 WORDS, PROGRAM, HANDSHAKE = "command", "program", "handshake"
 """Steps."""
@@ -254,7 +254,7 @@ def _wrong_id(patient: Patient) -> Finding:
 
 def is_silent(patient: Patient) -> bool:
     """Return True if nothing at all came of a server that was given its time."""
-    return _timed_out(patient) and not patient.noise and not patient.answers
+    return _timed_out(patient) and not patient.noise and not patient.answers and not answers_unusably(patient)
 
 
 def _timed_out(patient: Patient) -> bool:
@@ -273,7 +273,7 @@ def _keeps_answers(patient: Patient) -> Finding:
 
 
 def _silent(patient: Patient) -> Finding:
-    if not _timed_out(patient):
+    if not _timed_out(patient) or answers_unusably(patient):
         return None
     last = "It wrote not one line."
     if patient.stderr:
