@@ -183,9 +183,9 @@ def _of_status(*statuses: int) -> Callable[[Patient], Finding]:
             return None
         last = next((each for each in patient.exchanges if each.status == status), _last(patient))
         body = patient.quote(last.body.strip().splitlines()[0]) if last.body.strip() else ""
+        location = last.fields.get("location", "nowhere: it names no Location")
         return {"status": status, "path": patient.where.path, "place": _place(patient),
-                "said": ": " + body if body else "", "location": patient.quote(last.fields.get("location", "nowhere: it names no Location")),
-                "sent": last.sent}
+                "said": ": " + body if body else "", "location": patient.quote(location), "sent": last.sent}
     return seen
 
 
