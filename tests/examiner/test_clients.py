@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import threading
+import time
 from shlex import quote
 from urllib.parse import urlsplit
 from typing import Any, Callable, Dict, List, NamedTuple, Set, Type
@@ -14,7 +15,6 @@ import pytest
 
 from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker.rules import UNDECIDED, load as load_rules
-from mcp_ref.deadline import clock
 from mcp_ref.devtools.examiner.clients import script as script_module, stage
 from mcp_ref.devtools.examiner.clients.pages import opening, stateless
 from mcp_ref.devtools.examiner.clients.script import Script
@@ -205,7 +205,7 @@ def test_a_client_is_silent_only_since_it_has_connected(monkeypatch: pytest.Monk
         return found
 
     for module in (stage, script_module):
-        monkeypatch.setattr(module, "clock", lambda: clock() + late[0])
+        monkeypatch.setattr(module, "clock", lambda: time.monotonic() + late[0])
     monkeypatch.setattr(Script, "silence", property(silence))
     monkeypatch.setattr(Started, "first_seconds", 10 * WAIT)
     chapter = examined(small(StartsLate), HANDSHAKE, PROCESS_WAY, ["ordinary"])
@@ -216,7 +216,7 @@ def test_a_client_is_silent_only_since_it_has_connected(monkeypatch: pytest.Monk
 def test_no_time_of_a_peer_passes_while_rules_are_loaded() -> None:
     program = """if True:
         import sys
-        from mcp_ref.devtools.examiner.examination import Chapter, Examination
+        from mcp_ref.devtools.examiner.examination import Examination
         from mcp_ref.devtools.examiner.clients.stage import ClientExamination
         from mcp_ref.errors import ConnectFailed
 
