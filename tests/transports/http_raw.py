@@ -6,7 +6,6 @@ import logging
 import pathlib
 import queue
 import socket
-import threading
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -143,6 +142,15 @@ def still_serves(server: HttpServer) -> None:
         assert [reply.status for reply in replies(raw.rest())] == [200]
 
 
+def accepts(server: HttpServer) -> bool:
+    """Whether the server takes connections."""
+    try:
+        socket.create_connection(server.address, WAIT).close()
+    except OSError:
+        return False
+    return True
+
+
 def until(condition: Callable[[], Any]) -> Any:
     """Wait for something that has no event; bounded."""
     end = time.monotonic() + WAIT
@@ -183,22 +191,27 @@ class Clock:
         """Let it go on by leaps only."""
         self._stopped = time.monotonic()
 
-    def pass_by(self, server: HttpServer, seconds: float) -> float:
-        """Let time pass, and the server know; what time it is then."""
+    def pass_by(self, seconds: float) -> None:
+        """Let time pass. A server looks at the clock once a second, as clocks on walls have it."""
         self._ahead += seconds
-        now = deadline.clock()
-        reactor: Any = server._reactor
-        reactor.command(bool)
-        return now
 
     def leap(self, server: HttpServer, seconds: float) -> None:
-        """Let time pass, and wait until the server has looked at all its connections."""
-        now = self.pass_by(server, seconds)
-        looked = threading.Event()
-        reactor: Any = server._reactor
-        until(lambda: reactor._swept >= now)
-        reactor.command(looked.set)  # too late for the turn that looks
-        assert looked.wait(WAIT)
+        """Let time pass, and wait until the server has looked at the clock.
+
+        That shows when it gives up a body that does not come, for which ``http_body_timeout`` has to be shorter.
+        """
+        assert server.limits.http_body_timeout < seconds
+        with Raw(server.address) as raw:
+            raw.send(post(b"", "/", "Expect: 100-continue").replace(b"Content-Length: 0", b"Content-Length: 1"))
+            raw.until(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._ahead += seconds
+            raw.sock.settimeout(2.0)
+            try:
+                raw.until(b"HTTP/1.1 408 ")
+            except socket.timeout:  # it began to count after it had said that
+                self._ahead += server.limits.http_body_timeout
+                raw.sock.settimeout(WAIT)
+                raw.until(b"HTTP/1.1 408 ")
 
 
 @contextlib.contextmanager
