@@ -7,7 +7,8 @@ from mcp_ref.http11.client.response import BROKEN, Reply
 from mcp_ref.http11.server.request_parser import Heads, parse_head
 from mcp_ref.protocol.streamable_http.header_values import media_type
 from mcp_ref.streamable.client.posts import is_whole
-from tests.transports.http_cases import LIMITS, told
+from tests.inside.http11.test_parsing import told
+from tests.transports.http_cases import LIMITS
 
 from .engine import Broken, Target
 from .inventing import mutated_bytes

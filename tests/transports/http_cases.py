@@ -3,22 +3,18 @@
 An accepted case is followed by the end of the client's side, so () is what an unfinished request gets. A refused case
 is not: the server must refuse it, and end the connection, without being told that nothing more comes.
 """
-from typing import Callable, List, NamedTuple, Tuple
+import random
+from typing import List, NamedTuple, Tuple
 
-from mcp_ref.http11.server.request_parser import RequestHead
-from mcp_ref.http11.server.responses import Refused
 from mcp_ref.limits import Limits
 
 LIMITS = Limits(max_message_bytes=1000, max_request_line_bytes=100, max_header_bytes=600, max_header_fields=10)
 
 
-def told(read: Callable[[bytes], RequestHead], block: bytes) -> Tuple[object, ...]:
-    """All that a head says, or how it is refused."""
-    try:
-        head = read(block)
-    except Refused as refused:
-        return refused.status, refused.reason
-    return (*head[:3], head.headers.pairs(), *head[4:])
+def cut(data: bytes, seed: int) -> List[bytes]:
+    """The bytes in pieces of random sizes."""
+    places = sorted(random.Random(seed).sample(range(1, len(data)), min(4, len(data) - 1)))
+    return [data[start:end] for start, end in zip([0, *places], [*places, len(data)])]
 
 
 class Case(NamedTuple):

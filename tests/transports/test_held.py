@@ -1,6 +1,5 @@
 """What peers make a process hold: each kind has a bound for all and one for each peer, and all of it is let go."""
 import json
-import select
 import socket
 from typing import Any, Dict, Iterator, List
 
@@ -8,7 +7,6 @@ import pytest
 
 from mcp_ref import Context, Limits, Server, connect
 from mcp_ref.http11.message import Exchange
-from mcp_ref.http11.server.connection import ClientConnection
 from mcp_ref.protocol.streamable_http.header_values import SseParser
 from mcp_ref.streamable.server.authenticate import OneToken
 from mcp_ref.transports.lines.sockets import connect_socket
@@ -16,7 +14,7 @@ from tests.support.http_exchange import Web, opening, request
 from tests.support.http_modern import ModernWeb
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import Gate, eventually
-from tests.transports.http_raw import Clock, Raw, get, post, replies, serving, still_serves, until
+from tests.transports.http_raw import Clock, Raw, get, post, records, replies, serving, still_serves, until
 from tests.transports.makers import opened
 
 MB = 1_000_000
@@ -234,48 +232,27 @@ def test_one_reply_may_be_larger_than_the_limits() -> None:
         until(lambda: server.held.total == 0)
 
 
-def test_a_byte_now_and_then_does_not_hold_a_reply_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, original, room = Clock(monkeypatch), ClientConnection.transmit, [1000]
-
-    def transmit(connection: ClientConnection, data: Any) -> int:
-        """As a socket whose client has read so much."""
-        fits = min(len(data), room[0])
-        room[0] -= fits
-        return original(connection, memoryview(data)[:fits]) if fits else 0
-
-    monkeypatch.setattr(ClientConnection, "transmit", transmit)
-    with serving(big) as server, Raw(server.address) as raw:
-        raw.send(get("/8000/"))
-        reactor: Any = server._reactor
-        until(lambda: [connection for connection in list(reactor.connections) if connection.outbox])
-        for _ in range(60):  # an hour
-            room[0] += 1
-            until(lambda: room[0] == 0 or not reactor.connections)
-            clock.leap(server, 59.0)
-            if server.counters().get("slow readers"):
-                break
-        assert server.counters().get("slow readers") == 1 and server.connections == 0
-
-
-def test_who_reads_slowly_but_steadily_is_not_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rate, whole", [(1024.0, True), (1_000_000.0, False)])
+def test_who_reads_slowly_has_to_read_steadily(rate: float, whole: bool, monkeypatch: pytest.MonkeyPatch,
+                                               caplog: pytest.LogCaptureFixture) -> None:
+    """A client that reads a little each time must not hold a reply for ever; one that reads enough gets all of it."""
     clock = Clock(monkeypatch)
-    with serving(big, limits=Limits(min_read_rate=1024.0)) as server:
-        raw = lazy(server, "/%d/" % UNREAD)
-        reactor: Any = server._reactor
-        until(lambda: any(connection.outbox for connection in list(reactor.connections)))
-        connection, = reactor.connections
-        seconds = 0.0
-        while connection.outbox:
-            taken = connection.taken
-            while connection.outbox and connection.taken == taken:
-                if select.select([raw.sock], [], [], 0.01)[0]:  # the last bytes may be here before it is known there
-                    raw.sock.recv(1 << 20)
-            step = (connection.taken - taken) / 2048.0  # 2 KiB a second
-            for _ in range(int(step // 50.0)):
-                connection.stall = None  # that it reads nothing for a minute is another limit
-                clock.leap(server, 50.0)
-                seconds += 50.0
-        assert seconds > 600 and not server.counters().get("slow readers")
+    with serving(big, limits=Limits(min_read_rate=rate, http_body_timeout=1)) as server, records(caplog) as logged:
+        clock.stop()
+        raw, size, taken = lazy(server, "/%d/" % (3 * UNREAD)), 3 * UNREAD, 0
+        until(lambda: server.held.total)
+        while taken < size:
+            data, wanted = b"-", min(taken + 5 * MB, size)  # more than half of what the kernel holds
+            while data and taken < wanted:
+                data = raw.sock.recv(1 << 20)
+                taken += len(data)
+            if not data:
+                break
+            clock.leap(server, 50.0)  # less than http_write_timeout
+        assert (taken >= size) is whole
+        if not whole:
+            until(lambda: any("reads less than min_read_rate" in record.getMessage() for record in logged))
+        assert server.counters().get("slow readers", 0) == (not whole)
         raw.sock.close()
 
 

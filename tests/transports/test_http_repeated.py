@@ -9,14 +9,13 @@ import pytest
 
 from mcp_ref import Server
 from mcp_ref.http11.message import Headers
-from mcp_ref.http11.server.request_parser import Heads, parse_head
 from mcp_ref.protocol.streamable_http.refusals import SINGLE
 from tests.spec.basic.test_http_modern_headers import refused
 from tests.support.http_exchange import Web, exchange, request
 from tests.support.http_modern import ModernWeb, made
 from tests.support.patience import WAIT
 from tests.support.sides import working_server
-from tests.transports.http_raw import Raw
+from tests.transports.http_raw import Raw, serving
 from tests.transports.test_wsgi import Site
 
 PING = request(1, "ping")
@@ -115,13 +114,20 @@ def test_over_a_socket():
     assert said.startswith(b"HTTP/1.1 400 ") and b"more than one field Mcp-Session-Id" in said
 
 
-def test_a_head_that_is_remembered_is_still_known_to_repeat_something():
-    block = b"POST / HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n%bContent-Length: %d"
-    heads = Heads()
-    assert [bool(heads.read(block % (more, length)).headers.several)
-            for more in (b"", b"X-A: 2\r\n") for length in (1, 2, 3)] == [False] * 3 + [True] * 3
-    assert parse_head(b"GET http://b/ HTTP/1.0\r\nX-A: 1\r\nX-A: 1").headers.several
-    assert not parse_head(b"GET http://b/ HTTP/1.0\r\nX-A: 1").headers.several
+def test_a_head_like_the_one_before_is_still_known_to_repeat_something():
+    block = b"POST / HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n%bContent-Length: %d\r\n\r\n%b"
+    seen = []
+
+    def handler(exchange):
+        seen.append(bool(exchange.request.headers.several))
+        exchange.reply(200)
+
+    with serving(handler) as running, Raw(running.address) as raw:
+        raw.send(*(block % (more, length, b"x" * length) for more in (b"", b"X-A: 2\r\n") for length in (1, 2, 3)))
+        raw.send(b"GET http://b/ HTTP/1.1\r\nHost: b\r\nX-A: 1\r\nX-A: 1\r\n\r\n")
+        raw.send(b"GET http://b/ HTTP/1.0\r\nX-A: 1\r\n\r\n")
+        raw.rest()
+    assert seen == [False] * 3 + [True] * 4 + [False]
     assert Headers([("a", "1"), ("A", "2")]).repeated(["b", "A"]) == "A"
     assert not Headers([("a", "1"), ("b", "2")]).several
 

@@ -567,7 +567,8 @@ def test_who_takes_too_long_is_let_go_and_nobody_else(short: str) -> None:
 
 
 def test_a_body_that_comes_gets_more_time() -> None:
-    with serving(limits=Limits(http_body_timeout=0.3)) as server, Raw(server.address) as raw, Raw(server.address) as few:
+    with serving(limits=Limits(http_body_timeout=0.3)) as server, contextlib.ExitStack() as stack:
+        raw, few = (stack.enter_context(Raw(server.address)) for _ in range(2))
         raw.send(post(b"x" * 200_000)[:-1])
         few.send(post(b"x" * 200_000)[:-199_900])
         assert [answer.status for answer in replies(few.rest())] == [408]

@@ -1,14 +1,26 @@
 """Requests out of bytes: every case of `http_cases`, however it is split, and what it costs to be slow or large."""
+import contextlib
 import random
-from typing import Iterator, List, Tuple
+from typing import Any, Callable, Iterator, List, Tuple
 
 import pytest
 
 from mcp_ref.http11.message import Headers
-from mcp_ref.http11.server.request_parser import Heads, RequestParser, parse_head
+from mcp_ref.http11.server.body_budget import BodyBudget
+from mcp_ref.http11.server.request_parser import Heads, RequestHead, RequestParser, parse_head
 from mcp_ref.http11.server.responses import Refused
 from mcp_ref.limits import Limits
-from tests.transports.http_cases import ACCEPTED, CASES, LIMITS, Case, chunked, request, sized, told
+from tests.transports.http_cases import ACCEPTED, CASES, LIMITS, Case, chunked, cut, request, sized
+from tests.transports.http_raw import Raw, get, post, records, serving, still_serves, until
+
+
+def told(read: Callable[[bytes], RequestHead], block: bytes) -> Tuple[object, ...]:
+    """All that a head says, or how it is refused."""
+    try:
+        head = read(block)
+    except Refused as refused:
+        return refused.status, refused.reason
+    return (*head[:3], head.headers.pairs(), *head[4:])
 
 
 def parse(pieces: List[bytes], limits: Limits = LIMITS) -> Tuple[List[int], List[bytes]]:
@@ -30,12 +42,6 @@ def parse(pieces: List[bytes], limits: Limits = LIMITS) -> Tuple[List[int], List
             if found[0].close:
                 return statuses, bodies
     return statuses, bodies
-
-
-def cut(data: bytes, seed: int) -> List[bytes]:
-    """The bytes in pieces of random sizes."""
-    places = sorted(random.Random(seed).sample(range(1, len(data)), min(4, len(data) - 1)))
-    return [data[start:end] for start, end in zip([0, *places], [*places, len(data)])]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
@@ -234,3 +240,39 @@ def test_chunks_that_are_here_together_are_bounded_like_others() -> None:
     parser.feed(chunked(b"64\r\n%b\r\n" % (b"x" * 100) * 11))
     with pytest.raises(Refused, match="body of 1100 bytes exceeds max_message_bytes"):
         parser.next()
+
+
+def test_a_parser_counts_from_the_first_byte_until_it_hands_over() -> None:
+    bodies = BodyBudget(Limits())
+    parser = RequestParser(Limits(), bodies)
+    seen = []
+    for piece in (post(b"abcd")[:-2], b"cd", post(b"ef")[:-1]):
+        parser.feed(piece)
+        parser.next()
+        seen.append(bodies.held)
+    assert seen == [2, 4, 5]
+    assert parser.hand_over() == 5 and parser.hand_over() == 0 and bodies.held == 5
+    parser.feed(b"f")
+    parser.next()
+    parser.discard()
+    parser.discard()
+    assert bodies.held == 5
+
+
+def test_a_mistake_of_ours_costs_one_connection(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    def feed(parser: RequestParser, data: bytes) -> None:
+        if b"mistake" in data:
+            raise ZeroDivisionError
+        original(parser, data)
+
+    original = RequestParser.feed
+    monkeypatch.setattr(RequestParser, "feed", feed)
+    with serving() as server, records(caplog) as logged:
+        for number in range(3):
+            with Raw(server.address) as raw:
+                raw.send(get("/mistake"))
+                with contextlib.suppress(ConnectionResetError):
+                    assert raw.rest() == b""
+            until(lambda: [record for record in logged if record.exc_info][number:])
+            still_serves(server)
+        assert server.counters() == {"internal errors": 3}
