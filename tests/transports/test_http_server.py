@@ -1,6 +1,7 @@
 """The HTTP engine: replies, streams, clients that go away, times, limits, TLS, and the end."""
 import contextlib
 import http.client
+import os
 import socket
 import ssl
 import sys
@@ -530,40 +531,43 @@ def test_a_stream_whose_client_reads_nothing_is_let_go_in_time(clock: Clock) -> 
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\n"
 BEGINNINGS = [
-    (b"", "header", None), (b"\r\n", "header", None), (b"G", "header", 408), (HEAD, "header", 408),
-    (get("/one") + b"G", "header", 408), (HEAD + b"Content-Length: 3\r\n\r\nab", "body", 408),
-    (HEAD + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n", "body", 408),
-    (HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\na", "body", 408), (get("/one"), "idle", None),
+    (b"", "header", None, get("/end")), (b"\r\n", "header", None, get("/end")),
+    (b"G", "header", 408, b"ET /end HTTP/1.1\r\nHost: a\r\n\r\n"), (HEAD, "header", 408, b"\r\n"),
+    (HEAD + b"Content-Length: 3\r\n\r\nab", "body", 408, b"c"),
+    (HEAD + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n", "body", 408, b"abc"),
+    (HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\na", "body", 408, b"bcde\r\n0\r\n\r\n"),
+    (b"", "idle", None, get("/end")),
 ]
-"""What a client sends, which of the timeouts ends its connection, and with which status."""
+"""What a client sends, which of the timeouts ends its connection, with which status, and what it would have sent."""
 
 
 @pytest.mark.parametrize("short", ["header", "body", "idle"])
-def test_who_takes_too_long_is_let_go_and_nobody_else(short: str) -> None:
-    long = {"http_%s_timeout" % name: 100_000.0 for name in ("header", "body", "idle")}
-    limits = Limits(**{**long, "http_%s_timeout" % short: 0.3})  # type: ignore[arg-type]
+def test_who_takes_too_long_is_let_go_and_nobody_else(short: str, clock: Clock) -> None:
+    long = {"http_%s_timeout" % name: 1e9 for name in ("header", "body", "idle")}
+    limits = Limits(**{**long, "http_%s_timeout" % short: 10.0})  # type: ignore[arg-type]
     with serving(limits=limits) as server, contextlib.ExitStack() as stack:
+        clock.stop()
         clients = [stack.enter_context(Raw(server.address)) for _ in BEGINNINGS]
-        for raw, (beginning, _, _) in zip(clients, BEGINNINGS):
-            raw.send(beginning)
-        ended = 0
-        for raw, (beginning, which, status) in zip(clients, BEGINNINGS):
-            if which == short:
-                answers = [reply for reply in replies(raw.rest()) if reply.status != 100 and b"/one" not in reply.body]
-                assert [answer.status for answer in answers] == ([status] if status else []), beginning
-                assert not status or b"http_%s_timeout" % short.encode() in answers[0].body
-                assert not status or answers[0].headers["connection"] == "close"
-                raw.sock.close()
-                ended += 1
-        until(lambda: server.connections == len(BEGINNINGS) - ended)
-        ends = {b"": get("/end"), b"G": b"ET /end HTTP/1.1\r\nHost: a\r\n\r\n", b"b": b"c",
-                b"a": b"bcde\r\n0\r\n\r\n"}
-        for raw, (beginning, which, _) in zip(clients, BEGINNINGS):
+        for raw, (beginning, which, status, _) in zip(clients, BEGINNINGS):
+            if status or which == "idle":  # so it has come in whole when the first is answered
+                raw.send(get("/one") + beginning)
+                raw.until(b"GET /one? ")
+            else:
+                raw.send(beginning)
+        slow = sum(which == short for _, which, _, _ in BEGINNINGS)
+        until(lambda: clock.pass_by(1.0) or server.connections == len(clients) - slow)
+        for raw, (beginning, which, status, rest) in zip(clients, BEGINNINGS):
             if which != short:
-                rest = b"\r\n" if beginning == HEAD else b"abc" if b"Expect" in beginning else (
-                    get("/end") if beginning.endswith(b"\r\n") else ends[beginning[-1:]])
                 raw.send(rest + get("/last", CLOSE))
                 assert raw.rest().endswith(b"GET /last? "), beginning
+                continue
+            answers = [reply for reply in replies(raw.rest()) if reply.status != 100]
+            assert [answer.status for answer in answers] == ([status] if status else []), beginning
+            if status:
+                assert b"http_%s_timeout" % short.encode() in answers[0].body
+                assert answers[0].headers["connection"] == "close"
+        told = sum(which == short and status == 408 for _, which, status, _ in BEGINNINGS)
+        assert server.counters().get("requests answered 408", 0) == told
 
 
 def test_a_body_that_comes_gets_more_time() -> None:
@@ -576,7 +580,7 @@ def test_a_body_that_comes_gets_more_time() -> None:
         assert raw.until(b"x" * 200_000)
 
 
-def test_running_requests_and_open_streams_have_no_end() -> None:
+def test_running_requests_and_open_streams_have_no_end(clock: Clock) -> None:
     streams, gate, entered = Streams(), threading.Event(), threading.Event()
 
     def handler(exchange: Exchange) -> None:
@@ -585,17 +589,17 @@ def test_running_requests_and_open_streams_have_no_end() -> None:
             assert gate.wait(WAIT)
         streams(exchange)
 
-    limits = Limits(http_header_timeout=0.3, http_body_timeout=0.3, http_idle_timeout=0.3, http_write_timeout=0.3)
-    with serving(handler, limits=limits) as server, Raw(server.address) as one, Raw(server.address) as two:
+    with serving(handler) as server, Raw(server.address) as one, Raw(server.address) as two:
         one.send(get("/stream"))
         two.send(post(b"x"))
         exchange = streams.next()
         assert entered.wait(WAIT)
-        for _ in range(2):
-            with Raw(server.address) as silent, Raw(server.address) as idle, Raw(server.address) as half:
-                idle.send(get())
-                half.send(post(b"abc")[:-1])
-                assert silent.rest() == b"" and idle.rest().endswith(b"GET /? ") and b" 408 " in half.rest()
+        with Raw(server.address) as silent, Raw(server.address) as idle, Raw(server.address) as half:
+            idle.send(get())
+            half.send(get() + post(b"abc")[:-1])
+            assert idle.until(b"GET /? ") and half.until(b"GET /? ")
+            until(lambda: clock.pass_by(1.0) or server.connections == 2)
+            assert (silent.rest(), idle.rest()) == (b"", b"") and b" 408 " in half.rest()
         gate.set()
         assert two.until(b"POST /? x")
         assert exchange.send(b"still there") and one.until(b"still there")
@@ -853,6 +857,98 @@ def test_tls_streams_end_and_are_ended(tls: ssl.SSLContext) -> None:
             assert raw.until(b"0\r\n\r\n")
 
 
+def test_tls_requests_are_answered_in_order_and_a_last_one_ends_the_connection(secure: HttpServer) -> None:
+    with encrypted(secure) as raw:
+        raw.send(b"".join(post(b"%d" % number) for number in range(50)) + get("/", CLOSE) + get("/never"))
+        answers = replies(raw.rest())
+        assert [answer.body for answer in answers] == [b"POST /? %d" % number for number in range(50)] + [b"GET /? "]
+    with encrypted(secure) as raw:
+        raw.send(get() + b"nonsense\r\n\r\n" + b"more" * 1000)
+        assert [answer.status for answer in replies(raw.rest())] == [200, 400]
+
+
+def test_tls_says_continue_and_reads_a_body_in_pieces(secure: HttpServer) -> None:
+    with encrypted(secure) as raw:
+        raw.send(post(b"", "/", "Expect: 100-continue").replace(b"Length: 0", b"Length: 300000"))
+        assert raw.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        raw.send(*[b"x" * 1000] * 300)
+        assert raw.until(b"POST /? " + b"x" * 300_000)
+
+
+def test_tls_clients_that_take_too_long_are_let_go(tls: ssl.SSLContext, clock: Clock) -> None:
+    with serving(ssl_context=tls, limits=Limits(http_idle_timeout=1e9)) as server, encrypted(server) as idle:
+        idle.send(get())
+        idle.until(b"GET /? ")
+        for number, half in enumerate((post(b"abc")[:-1], get()[:-1])):
+            with encrypted(server) as raw:
+                raw.send(get() + half)
+                raw.until(b"GET /? ")
+                until(lambda: clock.pass_by(1.0) or server.counters().get("requests answered 408", 0) > number)
+                assert [answer.status for answer in replies(raw.rest())] == [408]
+        idle.send(get("/", CLOSE))
+        assert idle.rest().endswith(b"GET /? ")
+
+
+@pytest.mark.race
+@pytest.mark.parametrize("way", ["reset", "close"])
+def test_tls_the_end_of_a_client_is_told_while_the_handler_runs(way: str, tls: ssl.SSLContext) -> None:
+    closed, entered = threading.Event(), threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        exchange.on_close = closed.set
+        exchange.watch()
+        entered.set()
+        assert closed.wait(WAIT)
+
+    with serving(handler, ssl_context=tls) as server, encrypted(server) as raw:
+        raw.send(post(b"x"))
+        assert entered.wait(WAIT)
+        {"reset": raw.reset, "close": raw.sock.close}[way]()
+        assert closed.wait(WAIT)
+        until(lambda: server.connections == 0)
+
+
+def test_tls_clients_that_read_nothing_are_let_go(tls: ssl.SSLContext) -> None:
+    streams = Streams()
+    with serving(streams, ssl_context=tls, limits=Limits(max_stream_bytes=100_000)) as server:
+        with encrypted(server) as raw:
+            raw.send(get("/stream"))
+            exchange, sent = streams.next(), 0
+            while exchange.send(b"x" * 50_000):
+                sent += 1
+                assert sent < 2000
+            assert streams.closed.get(timeout=WAIT) is exchange and server.counters() == {"slow readers": 1}
+
+
+def test_tls_draining_and_closing_end_each_connection_in_order(tls: ssl.SSLContext) -> None:
+    gate, entered = threading.Event(), threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path == "/wait":
+            entered.set()
+            assert gate.wait(WAIT)
+        echo(exchange)
+
+    with serving(handler, ssl_context=tls) as server:
+        with encrypted(server) as one, encrypted(server) as running:
+            one.send(get())
+            one.until(b"GET /? ")
+            server.drain()
+            one.send(get())
+            answer, = replies(one.rest())
+            assert answer.status == 200 and answer.headers["connection"] == "close"
+            running.send(get("/wait"))
+            assert entered.wait(WAIT)
+            closing = threading.Thread(target=server.close, args=(WAIT,))
+            closing.start()
+            until(lambda: not accepts(server))
+            gate.set()
+            answer, = replies(running.rest())
+            assert answer.body == b"GET /wait? " and answer.headers["connection"] == "close"
+            closing.join(WAIT)
+            assert not closing.is_alive()
+
+
 def test_tls_handshakes_keep_nobody_waiting_and_are_given_up(tls: ssl.SSLContext, clock: Clock, caplog: Any) -> None:
     with serving(ssl_context=tls) as server, records(caplog) as logged:
         with Raw(server.address) as silent, Raw(server.address) as slow, Raw(server.address) as plain:
@@ -962,6 +1058,50 @@ def test_draining_goes_on_serving_but_ends_each_connection() -> None:
         answer, = replies(raw.rest())
         assert answer.status == 200 and answer.headers["connection"] == "close"
         still_serves(server)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked here only")
+def test_closing_in_a_forked_copy_leaves_the_original_and_its_clients_alone() -> None:
+    streams = Streams()
+    with serving(streams) as server, Raw(server.address) as raw, Raw(server.address) as stream:
+        raw.send(get())
+        raw.until(b"GET /? ")
+        stream.send(get("/stream"))
+        exchange = streams.next()
+        child = os.fork()
+        if not child:
+            server.close(1)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        raw.send(get("/after"))
+        assert raw.until(b"GET /after? ") and exchange.send(b"goes on") and stream.until(b"goes on")
+        still_serves(server)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked here only")
+def test_a_forked_copy_that_lives_on_holds_neither_port_nor_connections() -> None:
+    streams = Streams()
+    read, write = os.pipe()
+    with serving(streams) as server:
+        with Raw(server.address) as raw, Raw(server.address) as idle:
+            idle.send(get())
+            idle.until(b"GET /? ")
+            raw.send(get("/stream"))
+            streams.next()
+            child = os.fork()
+            if not child:
+                os.close(write)
+                os.read(read, 1)  # until the parent has closed its end
+                os._exit(0)
+            try:
+                server.close()
+                assert raw.rest().endswith(b"0\r\n\r\n") and idle.rest() == b""
+                with serving(port=server.port) as again:
+                    still_serves(again)
+            finally:
+                os.close(write)
+                os.waitpid(child, 0)
+                os.close(read)
 
 
 def test_closing_twice_before_opening_and_from_several_threads() -> None:
