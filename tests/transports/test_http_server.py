@@ -2,6 +2,7 @@
 import contextlib
 import http.client
 import os
+import queue
 import socket
 import ssl
 import sys
@@ -76,6 +77,28 @@ def test_pipelined_requests_are_answered_in_order_one_at_a_time() -> None:
         answers = ask(server, b"".join(post(b"%d" % number) for number in range(50)) + get("/", CLOSE))
     assert [answer.body for answer in answers[:-1]] == [b"POST /? %d" % number for number in range(50)]
     assert len(answers) == 51
+
+
+def test_a_request_that_comes_while_the_one_before_it_is_served_waits_for_its_turn() -> None:
+    begun: "queue.Queue[Exchange]" = queue.Queue()
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path == "/still":
+            echo(exchange)
+        else:
+            begun.put(exchange)
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(get("/0"))
+        for number in range(1, 4):
+            exchange = begun.get(timeout=WAIT)
+            raw.send(get("/%d" % number))
+            still_serves(server)
+            assert begun.empty() and exchange.request.path == "/%d" % (number - 1)
+            echo(exchange)
+            assert raw.until(b"GET /%d? " % (number - 1))
+        echo(begun.get(timeout=WAIT))
+        assert raw.until(b"GET /3? ")
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"y" * 70_000, b"z" * 16 * 1024 * 1024], ids=len)
@@ -1070,8 +1093,9 @@ def test_closing_in_a_forked_copy_leaves_the_original_and_its_clients_alone() ->
         exchange = streams.next()
         child = os.fork()
         if not child:
-            server.close(1)
-            os._exit(0)
+            begin = time.monotonic()
+            server.close(WAIT)  # would wait for threads that run in the original only
+            os._exit(0 if time.monotonic() - begin < WAIT / 2 else 1)
         assert os.waitpid(child, 0)[1] == 0
         raw.send(get("/after"))
         assert raw.until(b"GET /after? ") and exchange.send(b"goes on") and stream.until(b"goes on")
