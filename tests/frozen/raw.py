@@ -2,12 +2,15 @@
 
 The requests are written by hand; `wire.plain` replaces what differs from run to run.
 """
+import contextlib
 import http.client
 import itertools
 import json
+import queue
 import socket
+import threading
 import time
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from mcp_ref import REVISIONS, Limits, Server
 from mcp_ref.auth import AccessToken, ResourceServer
@@ -15,6 +18,8 @@ from mcp_ref.errors import AuthError
 from tests.frozen.commands import server
 from tests.frozen.wire import plain
 from tests.support.patience import WAIT
+from tests.transports.http_cases import LIMITS, REFUSED
+from tests.transports.http_raw import Raw, replies, serving
 
 META = "io.modelcontextprotocol/"
 STATELESS = str(REVISIONS[-1])
@@ -222,7 +227,7 @@ def refusals() -> str:
         said.append("DELETE of nothing wrong: " + _sent(listener.address, "DELETE", good))
         said.append("POST to a session that is deleted: " + _sent(listener.address, "POST", good))
         said += ["%s: %s" % (title, _sent(listener.address, "POST", {**good, **row})) for title, row in stateless()]
-    return "\n".join(said) + "\n"
+    return "\n".join([*said, *older(), *full(), *busy()]) + "\n"
 
 
 def stateless() -> Iterator[Tuple[str, Dict[str, Any]]]:
@@ -239,6 +244,100 @@ def stateless() -> Iterator[Tuple[str, Dict[str, Any]]]:
     yield "stateless, accept: no stream", {**base, "Accept": "application/json"}
     yield "stateless, unknown method", {
         **base, "Mcp-Method": "no/such", "line": line.replace("server/discover", "no/such")}
+
+
+def older() -> Iterator[str]:
+    """How the two addresses of HTTP+SSE refuse."""
+    good: Dict[str, Any] = {"Content-Type": "application/json", "Accept": "text/event-stream",
+                            "Authorization": "Bearer good"}
+    wrong, site = faults(), ("repeated", "host", "origin")
+    wrong["repeated"] = {"more": (("Last-Event-ID", "a"), ("Last-Event-ID", "b"))}
+    with guarded().listen("http://127.0.0.1:0/mcp") as listener:
+        for method, path, names in (
+                ("GET", "/sse", (*site, "accept", "credentials", "unchecked", "principal", "nobody", "scope",
+                                 "version")),
+                ("POST", "/sse", ("right",)), ("GET", "/messages", ("right",)), ("DELETE", "/messages", ("right",)),
+                ("POST", "/messages", ("nobody", "right")), ("POST", "/messages?sessionId=", ("right",)),
+                ("POST", "/messages?sessionId=unknown", (*site, "media type", "principal", "nobody", "right")),
+                ("OPTIONS", "/sse", ("origin", "right")), ("OPTIONS", "/messages", ("right",))):
+            for name in names:
+                yield "HTTP+SSE, %s %s %s: %s" % (method, path, name, _sent(
+                    listener.address, method, {**good, **wrong.get(name, {}), "path": path}))
+
+
+@contextlib.contextmanager
+def holding(**limits: Any) -> Iterator[Tuple[str, Callable[[Dict[str, Any]], None], Callable[[], None]]]:
+    """Yield the address of a server, a function that has a request run until the end, and one that begins to close."""
+    server, gate = Server("full", auth=guarded().auth, limits=Limits(**limits)), threading.Event()
+    begun: "queue.Queue[None]" = queue.Queue()
+
+    @server.tool
+    def hold() -> str:
+        begun.put(None)
+        assert gate.wait(WAIT)
+        return "held"
+
+    with contextlib.ExitStack() as stack, server.listen("http://127.0.0.1:0/mcp") as listener:
+        def run(function: Callable[..., Any], *arguments: Any) -> None:
+            thread = threading.Thread(target=function, args=arguments)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(gate.set)
+
+        def held(now: Dict[str, Any]) -> None:
+            run(_sent, listener.address, "POST", now)
+            begun.get(timeout=WAIT)
+
+        yield listener.address, held, lambda: run(listener.close, WAIT)
+        gate.set()
+
+
+def full() -> Iterator[str]:
+    """How requests are refused that come at a bad moment."""
+    good: Dict[str, Any] = {"Content-Type": "application/json", "Accept": BOTH, "Authorization": "Bearer good"}
+    first = {**good, "line": opening("2025-06-18")}
+    right = {**good, "Mcp-Session-Id": None, **next(asked(STATELESS))[1], "line": next(asked(STATELESS))[0]}
+    for title, limits in (("full", {"max_sessions": 1, "max_session_share": 1.0}), ("full share", {"max_sessions": 2})):
+        with holding(**limits) as (address, hold, close):
+            answer = posted(address, opening("2025-06-18"), good)
+            session = {**good, "MCP-Protocol-Version": "2025-06-18", "Mcp-Session-Id": dict(
+                (name.lower(), value) for name, value in answer[1])["mcp-session-id"]}
+            hold({**session, "line": request(1, "tools/call", {"name": "hold", "arguments": {}})})
+            yield "%s: %s" % (title, _sent(address, "POST", first))
+            if title == "full":
+                yield "id in use: " + _sent(address, "POST", session)
+                close()
+                while posted(address, request(2, "ping", {}), session)[0] == 200:
+                    pass
+                for name, method, now in (("ping", "POST", session), ("initialize", "POST", first),
+                                          ("stream", "GET", session), ("stateless", "POST", right),
+                                          ("of nobody", "POST", {**session, "Authorization": None})):
+                    yield "closing, %s: %s" % (name, _sent(address, method, now))
+
+
+def busy() -> Iterator[str]:
+    """How a client is refused that has too many requests without a session."""
+    line, right = next(asked(STATELESS))
+    now: Dict[str, Any] = {"Content-Type": "application/json", "Accept": BOTH, "Authorization": "Bearer good", **right,
+                           "line": line}
+    call = json.loads(line)
+    call.update(method="tools/call", params={**call["params"], "name": "hold", "arguments": {}})
+    with holding(max_inflight=1) as (address, hold, _):
+        hold({**now, "Mcp-Method": "tools/call", "Mcp-Name": "hold", "line": json.dumps(call)})
+        yield "busy: " + _sent(address, "POST", now)
+
+
+def engine() -> str:
+    """How the HTTP server refuses what is no request: each of the cases of `tests.transports.http_cases`."""
+    said: List[str] = []
+    with serving(limits=LIMITS) as running:
+        for case in REFUSED:
+            with Raw(running.address) as connection:
+                connection.send(case.data)
+                answer = replies(connection.rest())[-1]
+            said.append("%s: %s" % (case.name, written((
+                answer.status, sorted(answer.headers.items()), answer.body.decode("ascii")))))
+    return "\n".join(said) + "\n"
 
 
 def _sent(address: str, method: str, now: Dict[str, Any]) -> str:

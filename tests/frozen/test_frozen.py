@@ -26,6 +26,7 @@ FILES: Dict[str, Callable[[], str]] = {
     "socket.txt": raw.stream,
     "web.txt": raw.web,
     "refusals.txt": raw.refusals,
+    "http.txt": raw.engine,
     "rules.txt": verdicts.rules,
     "verdicts.txt": verdicts.checker,
     "scenes.txt": verdicts.examiner,
