@@ -1,4 +1,4 @@
-"""Random HTTP requests, right ones and wrong ones, read by our server's parser and by `h11`; `make interop` runs it.
+"""Random HTTP requests, right ones and wrong ones, read by our HTTP server and by `h11`; `make interop` runs it.
 
 Whatever both take they have to read alike: a proxy with another reading is how requests are smuggled. What one alone
 takes stands in STRICTER or LOOSER with the reason. Left out are absolute targets, of which h11 makes nothing.
@@ -6,22 +6,25 @@ takes stands in STRICTER or LOOSER with the reason. Left out are absolute target
 import os
 import pathlib
 import random
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 
-from mcp_ref.http11.server.request_parser import RequestParser  # noqa: E402
-from mcp_ref.http11.server.responses import Refused  # noqa: E402
+from mcp_ref.http11.message import Exchange, HttpRequest  # noqa: E402
+from mcp_ref.http11.server.server import HttpServer  # noqa: E402
 from official_walk import expect, report  # noqa: E402
 
 SEED = 20261122
 REQUESTS = 20_000
+PART = 5000
+"""Requests for which a server keeps its port: the system has not many more for those that ask it."""
 SECONDS = 600
 METHODS = ("POST", "GET", "DELETE", "get", "PO ST", "P\x00")
 TARGETS = ("/mcp", "/", "/a?b=c", "*", "/\xfc", "/a b", "")
@@ -54,7 +57,7 @@ STRICTER: Dict[str, str] = {
     "an expectation other than 100-continue": "the field came twice, and is not looked at there",
     "a control character": "but for NUL, CR and LF they are data there",
 }
-"""What our parser says where h11 takes the request, or waits for more of it, and what h11 does."""
+"""What our server says where h11 takes the request, or waits for more of it, and what h11 does."""
 LOOSER: Dict[str, str] = {"illegal chunk header": "space before an extension, which RFC 9112 §7.1.1 allows"}
 """What h11 says where ours takes the request, and why that is right."""
 
@@ -81,18 +84,38 @@ def request(chance: random.Random) -> bytes:
     return ("".join(line + chance.choice(ENDS) for line in lines) + chance.choice(BODIES)).encode("latin-1")
 
 
-def ours(data: bytes, names: List[str]) -> Read:
-    """What our parser reads."""
-    parser = RequestParser()
-    parser.feed(data)
-    try:
-        found = parser.next()
-    except Refused as refused:
-        return Read(refused=str(refused))
-    if found is None:
-        return Read(more=True)
-    head, body = found
-    return Read(head.method, head.target, [head.headers.get_all(name) for name in names], body)
+class Ours:
+    """Our server, and what it has read."""
+
+    def __init__(self) -> None:
+        self._seen: List[HttpRequest] = []
+        self._server = HttpServer(self._handle)
+
+    def _handle(self, exchange: Exchange) -> None:
+        self._seen.append(exchange.request)
+        exchange.reply(200)
+
+    def __enter__(self) -> "Ours":
+        self._server.open()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._server.close()
+
+    def read(self, data: bytes, names: List[str]) -> Read:
+        """What our server reads first."""
+        self._seen.clear()
+        with socket.create_connection(self._server.address, SECONDS) as connection:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        if self._seen:
+            found = self._seen[0]
+            target = found.path + ("?" + found.query if found.query else "")
+            return Read(found.method, target, [found.headers.get_all(name) for name in names], found.body)
+        if answer in (b"", b"HTTP/1.1 100 Continue\r\n\r\n"):
+            return Read(more=True)
+        return Read(refused=answer.rpartition(b"\r\n\r\n")[2].decode("ascii"))
 
 
 def theirs(data: bytes, names: List[str]) -> Read:
@@ -131,15 +154,22 @@ def alike(own: Read, other: Read) -> bool:
     return own._replace(fields=lowered[0]) == other._replace(fields=lowered[1])
 
 
+def readings(chance: random.Random) -> Iterator[Tuple[bytes, Read, Read]]:
+    """Each request, and what ours and h11 read."""
+    for _ in range(0, REQUESTS, PART):
+        with Ours() as ours:
+            for _ in range(PART):
+                data, names = request(chance), []  # type: bytes, List[str]
+                other = theirs(data, names)
+                yield data, ours.read(data, names), other
+
+
 def main() -> None:
     """Compare."""
     started = time.monotonic()
     chance = random.Random(SEED)
     seen: "Counter[str]" = Counter()
-    for _ in range(REQUESTS):
-        data, names = request(chance), []  # type: bytes, List[str]
-        other = theirs(data, names)
-        own = ours(data, names)
+    for data, own, other in readings(chance):
         if own.refused and not other.refused:
             seen["stricter"] += 1
             expect(known(own.refused, STRICTER), "only ours refuses", data, own, other)
