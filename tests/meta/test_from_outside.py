@@ -80,7 +80,7 @@ ALLOWED: Dict[str, Tuple[int, int, int]] = {
     "tests/host": (27, 7, 5),
     "tests/inside": (89, 54, 51),
     "tests/inspector": (10, 0, 1),
-    "tests/interop": (18, 5, 0),
+    "tests/interop": (19, 5, 0),
     "tests/meta": (29, 4, 3),
     "tests/peer": (20, 6, 11),
     "tests/playback": (8, 0, 0),
