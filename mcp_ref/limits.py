@@ -81,7 +81,7 @@ class Limits:
     max_id_length                characters   of a request id that is a text
     max_uri_length               characters   of a resource's URI
     max_icon_bytes               bytes        of an icon in a ``data:`` URI
-    max_workers                  threads      that run handlers, for each connection or HTTP server
+    max_workers                  threads      that run handlers, for each connection but those of HTTP
     max_waiting                  handlers     that wait for a peer, in the process
     max_questions                questions    of handlers that one client, or one of its sessions, has open
     max_inflight                 requests     of one peer that run or wait; also what waits for callbacks
@@ -210,8 +210,9 @@ class Limits:
 
     # Work
     max_workers: int = 128
-    """Threads that run handlers, for each connection, and for all of an HTTP server; more work waits in the queue.
-    Handlers that wait for a peer, their own or another one, do not count."""
+    """Threads that run handlers, for each connection; more work waits in the queue. Handlers that wait for a peer,
+    their own or another one, do not count. Over HTTP a handler runs on the thread of its connection, of which there are
+    ``max_http_connections``; only batches (2025-03-26) have further ones, so many for each server."""
     max_waiting: int = 4096
     """Handlers that wait for a peer, in the whole process. Each keeps a thread, of some 23 KB; the next one that wants
     to ask its own peer something raises `Busy`."""
@@ -336,7 +337,8 @@ class Limits:
     # HTTP
     max_http_connections: int = 4096
     """Open connections of an HTTP server, streams among them. The next one takes the place of one that is idle, or that
-    is slow to send its request; else it is answered 503 and closed. Each is a socket and some 2 KB, no thread."""
+    is slow to send its request; else it is answered 503 and closed. Each is a socket and some 4 KB, and has a thread
+    while its client sends or its handler runs."""
     max_request_line_bytes: int = 8192
     """Method, target and version of an HTTP request; RFC 9112 §3 wants at least 8000. Longer: 414."""
     max_header_bytes: int = 64 * 1024

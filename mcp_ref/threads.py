@@ -21,6 +21,7 @@ thread          what it does                                 blocks on; freed by
 ``bridge``      ends a session with a bridge; tells it     the servers behind; their grace
 ``callbacks``   calls `add_done_callback` of futures         the callback
 ``child``       waits for the end of a child process         the child
+``connection``  one HTTP connection: requests, handlers      the client, the handler; a silence, close
 ``ending``      ends a server in order after SIGTERM         handlers; their grace
 ``examiner``    reads what an examined server writes         `Transport.read`; a message, the end, close
 ``exit``        ends a process that a stuck handler keeps    time
@@ -42,7 +43,7 @@ thread          what it does                                 blocks on; freed by
 ``replay``      asks a server what a recording has asked     the server; its answer, a silence, close
 ``request``     an HTTP request of a client                  the server; close, the end of its request
 ``roots``       looks whether roots have changed             the interval; the end of the last client
-``selector``    an HTTP server's sockets; quick handlers     the selector; anything on a socket, close
+``selector``    the idle sockets of an HTTP server           the selector; anything on a socket, close
 ``selfcheck``   runs one check of the command `selfcheck`    the check; its end
 ``shim``        a stream of a recorded server, or its end    its pipe, its reader; bytes, the end of either
 ``signals``     hears SIGTERM                                a pipe; the signal, the end of serving
@@ -272,7 +273,7 @@ class WorkerPool:
     subclass                                     its jobs           what wakes more workers
     ===========================================  =================  =========================================
     `mcp_ref.peer.executors.Workers`             handlers           a watcher thread
-    `mcp_ref.http11.server.leader.HandlerPool`   requests           the selector thread
+    `mcp_ref.http11.server.parking.Errands`      callbacks, logs    each job at once
     `mcp_ref.http11.client.connection_pool.RequestPool` blocking requests  each job at once, up to a number of jobs
     ===========================================  =================  =========================================
 

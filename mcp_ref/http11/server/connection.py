@@ -1,147 +1,106 @@
-"""A connection of the HTTP engine, and the exchange on it: a request whose handler is called, and its reply.
+"""A connection of the HTTP server, and a request on it. A thread serves the connection while it carries something.
 
-The selector thread reads, parses, and changes what the selector waits for. Any thread sends, as long as the outbox is
-empty. Data that does not fit into the kernel's buffer waits in the outbox, and the selector thread sends it. ``lock``
-guards everything that both sides touch. No thread waits for a socket with the lock held, since no socket here blocks.
+`Connection` is a request handler of `http.server` that differs from the original in three ways:
 
-A connection carries one exchange at a time. What a client sends ahead is kept unread in the parser, up to
-PIPELINED bytes and then in the kernel, until the reply before it is on its way; so replies keep the order.
+- It reads with `request_parser`, which refuses requests that two readers could understand in two ways.
+  `BaseHTTPRequestHandler` repairs some of them, and request smuggling lives on such repairs.
+- It never blocks in a read or a write. If the client is silent for LINGER seconds, even in the middle of a head or a
+  body, the thread leaves. The selector thread (`parking`) waits for the next bytes, and another thread goes on.
+- A reply may outlive the call of the handler. The thread leaves then, too, and any thread may send the rest.
 
-A reply goes out on the thread that has it, as far as the kernel takes it. Everything that could be taken for the end of
-a reply is sent by one call with the connection's lock held, so several threads may send pieces of a stream.
+===========================================  ========================================================================
+what                                         who may touch it
+===========================================  ========================================================================
+parser, stage, half_closed                   the thread that serves the connection, while there is no exchange; the
+                                             selector thread otherwise, with the lock
+outbox, exchange, thread, gone, closing      any thread, with the lock
+phase, interest, watched                     the selector thread; `phase` during a handshake: the thread that serves
+===========================================  ========================================================================
 """
 
+import io
 import socket
 import threading
-from collections import deque
-from typing import TYPE_CHECKING, Any, Callable, Deque, Hashable, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from ... import deadline
+from ... import deadline, threads
 from ...diagnostics.packagelog import get_logger
-from ...limits import Limits
-from ...threads import follow
-from ...transports.held import Held
-from ...transports.lines.fds import keep_socket_from_forks
-from ..message import Exchange, HttpRequest, Pairs
-from .body_budget import SMALL, BodyBudget, NoRoom, weight
+from ...transports.lines.fds import keep_socket_from_forks, wait_ready
+from ..message import Exchange, HttpRequest, Pairs, check_fields
+from .body_budget import SMALL, NoRoom, weight
+from .outbox import Outbox
 from .request_parser import RequestHead, RequestParser
-from .responses import LAST_CHUNK, has_body, refusal, reply_head, whole_reply
+from .responses import CONTINUE, LAST_CHUNK, Refused, RequestShape, WITHOUT_BODY, has_body, refusal
 
 if TYPE_CHECKING:
     import logging
 
-PIPELINED = 64 * 1024
-"""The bytes of further requests that are kept while one is served; then reading pauses."""
-_AT_ONCE = 1024 * 1024
-"""Bytes that one connection may send before the selector thread turns to the others."""
+    from .server import Listener
+
+LINGER = 0.05
+"""The seconds for which a silent connection keeps its thread."""
+_READ = 64 * 1024
+"""More than a TLS record: so nothing that was decrypted waits where `select` does not see it."""
+_READ_BODY = 1024 * 1024
+"""The bytes of a body that are read at once."""
+_BODY_RATE = 1024
+"""Bytes of a body that earn it another second."""
 _APART = 64 * 1024
 """Bodies from this size on are not copied behind their heads."""
 _NEW, _STREAM, _DONE = range(3)
 _FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
-def bytes_of(piece: Any) -> Any:
-    """Return the object that a piece of the outbox keeps in memory, though part of it may have been sent."""
-    return piece.obj if type(piece) is memoryview else piece
-
-
 def get_log() -> "logging.Logger":
-    """Return the logger of the engine."""
+    """Return the logger of the HTTP server."""
     return get_logger(__name__)
 
 
-class Engine:
-    """The engine that a connection belongs to, as the connection sees it; the one engine is `reactor.Reactor`."""
-
-    handler: Callable[[Exchange], None]
-    limits: Limits
-    bodies: BodyBudget
-    held: Held
-    draining = False
-    """True once each reply is the last one of its connection."""
-    closing = False
-
-    # For any thread; none of these waits
-
-    def command(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Have the selector thread call a function, such as one of those below."""
-        raise NotImplementedError
-
-    def too_slow(self, connection: "ClientConnection") -> None:
-        """End the connection of a client that reads too slowly. Its lock is held."""
-        raise NotImplementedError
-
-    def too_much(self, connection: "ClientConnection") -> None:
-        """Have room made: what waits for this client exceeds a limit of `mcp_ref.transports.held`. Its lock is held."""
-        raise NotImplementedError
-
-    # For the selector thread alone
-
-    def update(self, connection: "ClientConnection") -> None:
-        """Register with the selector what this connection waits for: reading, writing, both or nothing."""
-        raise NotImplementedError
-
-    def proceed(self, connection: "ClientConnection") -> None:
-        """Continue after a reply, with the next request or with the end of the connection."""
-        raise NotImplementedError
-
-    def drop(self, connection: "ClientConnection") -> None:
-        """Free all that a connection holds which is gone, and tell its exchange. A second call does nothing."""
-        raise NotImplementedError
-
-    def leave(self, connection: "ClientConnection", exchange: "HttpExchange") -> None:
-        """Close a connection whose client had ended its side before this exchange was watched."""
-        raise NotImplementedError
-
-    def no_room(self, connection: "ClientConnection", why: str) -> None:
-        """Count and log a body for which there was no room."""
-        raise NotImplementedError
-
-
-class ClientConnection:
-    """A client's socket, its parser and its outbox."""
+class Connection(RequestShape):
+    """A client's connection. `handle` serves it, on a thread that `socketserver.ThreadingMixIn` has started."""
 
     secure = False
     wants_write = False
+    """True while a TLS handshake waits for room to write."""
+    request_version = "HTTP/1.1"
+    command = ""
 
-    __slots__ = ("sock", "peer", "reactor", "lock", "parser", "exchange", "outbox", "backlog", "stall", "deadline",
-                 "gone", "last", "half_closed", "phase", "stage", "interest", "continued", "holds", "holder", "taken",
-                 "waits_since")
-
-    def __init__(self, sock: socket.socket, peer: str, reactor: Engine) -> None:
+    def __init__(self, sock: socket.socket, peer: str, listener: "Listener") -> None:
+        """Set up the connection. Unlike the original, which serves all of it here."""
         keep_socket_from_forks(sock)
         self.sock = sock
         self.peer = peer
-        self.reactor = reactor
+        self.listener = listener
+        self.engine = engine = listener.engine
+        self.limits = engine.limits
+        self.parking = engine.parking
         self.lock = threading.Lock()
-        self.parser = RequestParser(reactor.limits, reactor.bodies)
+        self.parser = RequestParser(engine.limits, engine.bodies)
+        self.outbox = Outbox(self)
         self.exchange: Optional["HttpExchange"] = None
-        self.outbox: Deque[Any] = deque()
-        self.backlog = 0
-        self.stall: Optional[float] = None
-        """The time at which the connection is closed if the client reads nothing of the outbox until then."""
-        self.holds = 0
-        """Bytes that the outbox keeps in memory; what was sent of a piece stays until all of it was."""
-        self.holder: Hashable = None
-        """The peer for which these bytes are counted; see `mcp_ref.transports.held`."""
-        self.taken = 0
-        """Bytes that the client has read of the outbox since it last was empty."""
-        self.waits_since: Optional[float] = None
-        """The time at which the outbox stopped being empty; None while it is empty."""
-        self.deadline: Optional[float] = None
-        """The time at which the connection is closed if the client sends nothing until then."""
+        """The request whose reply is not finished."""
+        self.thread: Optional[threading.Thread] = None
+        """The thread that serves the connection; None while it is parked."""
         self.gone = False
-        self.last = False
+        """True if the client cannot be reached any more, or is not to be."""
+        self.close_connection = False
         """True if the connection ends once the outbox is empty."""
         self.half_closed = False
         """True if the client has said that it sends no more."""
-        # Of the selector thread alone:
-        self.phase = "open"
+        self.drained = True
+        """True if the parser has no whole request left."""
         self.stage = "idle"
+        """The part of a request that is being read: ``idle``, ``head`` or ``body``."""
+        self.deadline: Optional[float] = None
+        """The time at which that must have come."""
+        self.phase = "open"
+        """``handshake`` before, ``lingering`` after the last reply, until the client has read it."""
         self.interest = 0
-        self.continued = False
+        """The events that the selector waits for."""
+        self.watched = False
+        """True if the selector thread looks for the client's end although a thread runs its request."""
 
-    # Sockets; `tls` has another way
+    # The socket; `tls` has another way
 
     def receive(self, size: int) -> Optional[bytes]:
         """Return the bytes that have come, b"" at the end, None if there are none yet. Raises OSError."""
@@ -168,92 +127,156 @@ class ClientConnection:
         except OSError:
             pass  # it was faster
 
-    # With the lock held
-
-    def push(self, data: Any) -> bool:
-        """Send this, or keep it for the selector thread. Return False if the client is gone."""
-        if self.gone:
-            return False
-        if self.outbox:
-            self.outbox.append(data)
-            self.backlog += len(data)
-            self._hold(len(data))
-            return True
+    def shut_down(self) -> None:
+        """End both sides, so that a thread that waits for the client wakes up."""
         try:
-            sent = self.transmit(data)
+            self.sock.shutdown(socket.SHUT_RDWR)
         except OSError:
-            self.break_off()
+            pass  # it has ended
+
+    def close(self) -> None:
+        """Free the socket and what was read of a request. No thread serves the connection."""
+        self.parser.discard()
+        self.sock.close()
+
+    # Serving, on the connection's thread
+
+    def handle(self) -> None:
+        """Serve requests until the client is silent, or a reply goes on without this thread."""
+        try:
+            while self.handle_one_request():
+                pass
+        except OSError as error:
+            if self.phase == "handshake":
+                self.engine.note("TLS handshakes that failed", "%s: %s" % (self.peer, error))
+            with self.lock:
+                self.break_off()
+
+    def handle_one_request(self) -> bool:  # type: ignore[override]
+        """Read a request and call the handler. Return False if the thread can do nothing more here."""
+        found = self.parser_next()
+        self.drained = found is None
+        if found is None:
             return False
-        if sent < len(data):
-            data = bytes(data)  # itself, unless the handler gave another type
-            self.outbox.append(memoryview(data)[sent:])
-            self.backlog = len(data) - sent
-            now = deadline.clock()
-            self.waits_since, self.taken = now, 0
-            self.holder = self if self.exchange is None or self.exchange.holder is None else self.exchange.holder
-            self.stall = now + self.reactor.limits.http_write_timeout
-            self._hold(len(data))
-            self.reactor.command(self.reactor.update, self)  # after the outbox has it: the lock is not asked for there
+        with self.lock:
+            if self.gone:
+                return False
+            self.stage, self.deadline, self.exchange = "idle", None, HttpExchange(self, *found)
+            exchange = self.exchange
+        exchange.run()
+        with self.lock:
+            self.watched = False
+            return not (self.exchange or self.outbox.pieces or self.close_connection or self.gone)
+
+    def parser_next(self) -> Any:
+        """Return head and body of the next request; None if it has not come yet, was refused, or never comes."""
+        while self.phase == "handshake":
+            if self.handshake():
+                self.phase = "open"
+                self.deadline = deadline.clock() + self.limits.http_header_timeout
+            elif self.expired() or not wait_ready(self.sock, LINGER, self.wants_write):
+                return None
+        parser = self.parser
+        while True:
+            try:
+                found = parser.next()
+                if found is not None and self.engine.closing:
+                    self.command = found[0].method
+                    raise Refused(503, "the server is shutting down")
+            except Refused as refused:
+                if isinstance(refused, NoRoom):
+                    self.engine.note("bodies without room", "%s: %s" % (self.peer, refused.reason))
+                self.refuse(refused)
+                return None
+            if found is not None or self.half_closed or self.gone:
+                return found
+            self._expect()
+            if self.expired() or not wait_ready(self.sock, LINGER):
+                return None
+            with self.lock:
+                data = None if self.gone else self.receive(max(_READ, min(_READ_BODY, parser.missing)))
+            if data:
+                parser.feed(data)
+            elif data is not None:
+                self.half_closed = True
+
+    def _expect(self) -> None:
+        """Note what the client has to send next, and until when."""
+        stage = self.parser.stage
+        if stage != self.stage or self.deadline is None:
+            limits = self.limits
+            self.deadline = deadline.clock() + {"idle": limits.http_idle_timeout, "head": limits.http_header_timeout,
+                                                "body": limits.http_body_timeout}[stage]
+            if stage == "body" and self.parser.waits_for_continue:
+                with self.lock:
+                    self.outbox.push(CONTINUE)
+            self.stage = stage
+
+    def expired(self) -> bool:
+        """Return True if the client took too long to send what it has to; then the connection ends.
+
+        Called on the thread that waits for the client: its own, or the selector thread.
+        """
+        now, due = deadline.clock(), self.deadline
+        if due is not None and self.stage == "body" and not self.engine.bodies.scarce:
+            due += self.parser.received / _BODY_RATE
+        if due is None or now < due:
+            return False
+        if self.phase == "open" and self.stage != "idle":
+            self.refuse(Refused(408, "the %s took longer than http_%s_timeout"
+                                % (self.stage, "header" if self.stage == "head" else self.stage)))
+            return True
+        if self.phase == "handshake":
+            self.engine.note("TLS handshakes given up", "%s: no handshake within tls_handshake_timeout (%g s)"
+                             % (self.peer, self.limits.tls_handshake_timeout))
+        with self.lock:
+            self.break_off()
         return True
 
-    def flush(self) -> None:
-        """Send what waits, as far as the client reads, and not so much that other clients wait long."""
-        left = _AT_ONCE
-        while self.outbox and left > 0:
-            data = self.outbox[0]
-            try:
-                sent = self.transmit(data)
-            except OSError:
-                self.break_off()
-                return
-            if not sent:
-                return
-            left -= sent
-            self.backlog -= sent
-            self.taken += sent
-            if sent == len(data):
-                self.outbox.popleft()
-                self._release(len(bytes_of(data)))
-            else:
-                self.outbox[0] = memoryview(data)[sent:]
-            self.stall = deadline.clock() + self.reactor.limits.http_write_timeout if self.outbox else None
-        if not self.outbox:
-            self.waits_since = None
+    def refuse(self, refused: Refused) -> None:
+        """Answer a request that nothing can follow on this connection."""
+        self.engine.note("requests answered %d" % refused.status,
+                         "%s: %d, %s" % (self.peer, refused.status, refused.reason))
+        self.parser.discard()
+        with self.lock:
+            self.deadline, self.close_connection = None, True
+            self.outbox.push(refusal(refused.status, refused.reason, self.command))
 
-    def _hold(self, size: int) -> None:
-        """Count ``size`` bytes that were put into the outbox; see `mcp_ref.transports.held`."""
-        self.holds += size
-        if not self.reactor.held.add(self.holder, size):
-            self.reactor.too_much(self)
+    # With the lock held
 
-    def _release(self, size: int) -> None:
-        """Count ``size`` bytes that left the outbox."""
-        self.holds -= size
-        self.reactor.held.free(self.holder, size)
+    def head(self, status: int, headers: Pairs, framing: Pairs = ()) -> bytes:
+        """Return the head of a reply. ``framing``: the header field that says how the body ends.
 
-    def drop_outbox(self) -> None:
-        """Empty the outbox without sending it."""
-        self.outbox.clear()
-        self.backlog = 0
-        self.waits_since = None
-        if self.holds:
-            self._release(self.holds)
-
-    def break_off(self) -> None:
-        """End the connection without sending what waits. The selector thread closes it."""
-        self.gone = True
-        self.drop_outbox()
-        self.reactor.command(self.reactor.drop, self)
+        Raises ValueError for a status or a header that cannot be sent.
+        """
+        check_fields(headers)
+        if not 200 <= status <= 999:
+            raise ValueError("%r is no status of a final reply" % (status,))
+        self.wfile = io.BytesIO()
+        try:
+            self.send_response_only(status)
+            self.send_header("Date", self.date_time_string())
+            closing = (("Connection", "close"),) if self.close_connection else ()
+            for name, value in (*framing, *closing, *headers):
+                self.send_header(name, value)
+        except ValueError:
+            self.flush_headers()  # half of a head must not begin the next one
+            raise
+        self.end_headers()
+        return self.wfile.getvalue()
 
     def finished(self) -> None:
         """End the current exchange: its reply has been sent or is in the outbox. Then the next request may begin."""
         self.exchange = None
-        if self.gone:
-            return
-        if self.last or self.outbox or self.half_closed or self.parser.unread or self.reactor.closing:
-            self.reactor.command(self.reactor.proceed, self)
-        else:
-            self.deadline = deadline.clock() + self.reactor.limits.http_idle_timeout
+        self.deadline = None if self.outbox.pieces else deadline.clock() + self.limits.http_idle_timeout
+        if self.thread is None and not self.gone:
+            self.parking.command(self.parking.proceed, self)
+
+    def break_off(self) -> None:
+        """End the connection without sending what waits. The selector thread closes it."""
+        self.gone = True
+        self.outbox.drop()
+        self.parking.command(self.parking.drop, self)
 
 
 class HttpExchange(Exchange):
@@ -262,7 +285,7 @@ class HttpExchange(Exchange):
     The head that `start` begins is sent with the first piece, or when the handler returns.
     """
 
-    def __init__(self, connection: ClientConnection, head: RequestHead, body: bytes) -> None:
+    def __init__(self, connection: Connection, head: RequestHead, body: bytes) -> None:
         path, _, query = head.target.partition("?")
         super().__init__(HttpRequest(head.method, path, head.headers, body, query, head.version, connection.peer,
                                      connection.secure))
@@ -270,11 +293,11 @@ class HttpExchange(Exchange):
         self._close = head.close
         self._state = _NEW
         self._unsent = b""
-        self._thread: Optional[int] = None
         self._chunked = head.version != "HTTP/1.0"
         self._silent = False
         self._watched = False
         self._returned = False
+        self.began = deadline.clock()
         self._held = connection.parser.hand_over()  # last: until here the parser has to release it
 
     @property
@@ -288,45 +311,43 @@ class HttpExchange(Exchange):
         return self._state == _STREAM and self.request.method == "GET"
 
     def run(self) -> None:
-        """Call the handler, on a worker or on the selector thread."""
-        self._thread = threading.get_ident()
+        """Call the handler."""
+        connection, copies = self._connection, threads.copies
         try:
             if self._held <= SMALL or self._has_room():
-                self._connection.reactor.handler(self)
+                connection.engine.handler(self)
         except BaseException:  # SystemExit ends no thread of ours either
-            self._failed()
-        finally:
-            if not follow(self._has_returned):
-                self._has_returned()
-        self._thread = None
-        if self._unsent:
-            self.send(b"")
+            try:
+                get_log().exception("the handler of %s %s failed", self.request.method, self.request.path)
+            finally:
+                self._give_up()
+        if threads.copies != copies:
+            threads.end_copy()
+        with connection.lock:
+            self._returned = True
+            self.release_body()
+            if self._unsent and not connection.gone:
+                self._put(b"")
 
     def _has_room(self) -> bool:
         """Count the values that a large body is parsed into. Return False, after a refusal, if there is no room."""
-        reactor = self._connection.reactor
-        more = weight(self.request.body, reactor.limits.max_nodes)
-        with self._connection.lock:
+        connection = self._connection
+        bodies = connection.engine.bodies
+        more = weight(self.request.body, connection.limits.max_nodes)
+        with connection.lock:
             if not self._held:  # freed meanwhile: the client is gone
                 return False
             try:
-                reactor.bodies.add(more, self._held + more)
+                bodies.add(more, self._held + more)
             except NoRoom as refused:
                 status, why = refused.status, refused.reason
             else:
                 self._held += more
                 return True
-        reactor.command(reactor.no_room, self._connection, why)
+        connection.engine.note("bodies without room", "%s: %s" % (connection.peer, why))
         fields = (("Content-Type", "text/plain"), *((("Retry-After", "5"),) if status == 503 else ()))
         self.reply(status, fields, ("%s\n" % why).encode("ascii"))
         return False
-
-    def _has_returned(self) -> None:
-        """Note that the handler has returned, and that the calls which it deferred are done."""
-        self._returned = True
-        if self._held:
-            with self._connection.lock:
-                self.release_body()
 
     def release_body(self) -> None:
         """Free the body if it is not needed any more; see `body_budget`. The lock is held.
@@ -337,23 +358,18 @@ class HttpExchange(Exchange):
             held, self._held = self._held, 0
             if self._state != _DONE:  # otherwise all of this exchange is over
                 self.request = self.request._replace(body=b"")
-            self._connection.reactor.bodies.release(held)
+            self._connection.engine.bodies.release(held)
 
-    def _failed(self) -> None:
+    def _give_up(self) -> None:
+        """Answer 500, or break off a reply that has begun: half of one must not look like a whole one."""
         connection = self._connection
-        try:
-            get_log().exception("the handler of %s %s failed", self.request.method, self.request.path)
-        finally:
-            self._give_up(connection)
-
-    def _give_up(self, connection: ClientConnection) -> None:
         with connection.lock:
             if self._state == _NEW:
-                self._state, connection.last = _DONE, True
+                self._state, connection.close_connection = _DONE, True
                 if not connection.gone:
-                    connection.push(refusal(500, "", self.request.method))
+                    connection.outbox.push(refusal(500, "", self.request.method))
                     connection.finished()
-            elif self._state == _STREAM:  # half of a reply must not look like a whole one
+            elif self._state == _STREAM:
                 connection.break_off()
 
     def watch(self) -> None:
@@ -361,11 +377,10 @@ class HttpExchange(Exchange):
         connection = self._connection
         with connection.lock:
             self._watched = True
-            ended = connection.half_closed
-        if ended:
-            connection.reactor.command(connection.reactor.leave, connection, self)
+            if connection.half_closed:
+                connection.parking.command(connection.parking.leave, connection, self)
 
-    def _begin(self, state: int, ends: bool) -> bool:
+    def _begin(self, state: int) -> bool:
         """Take the right to reply, with the lock held. Return False if the client is gone.
 
         Raises RuntimeError if it was taken already.
@@ -374,10 +389,8 @@ class HttpExchange(Exchange):
             raise RuntimeError("this exchange has its reply already")
         if self._state != _NEW or self._connection.gone:
             return False
-        self._state = state
-        if self._returned:
-            self.release_body()
-        self._connection.last = self._connection.last or ends
+        if self._close or self._connection.engine.draining:
+            self._connection.close_connection = True
         return True
 
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
@@ -386,32 +399,39 @@ class HttpExchange(Exchange):
         Raises ValueError for a header that cannot be sent, RuntimeError for a second reply.
         """
         connection = self._connection
-        ends = self._close or connection.reactor.draining
-        head, body = whole_reply(self.request.method, status, headers, body, ends)
         with connection.lock:
-            if not self._begin(_DONE, ends):
+            if not self._begin(_DONE):
                 return
+            head = connection.head(status, headers, () if status in WITHOUT_BODY else
+                                   (("Content-Length", str(len(body))),))
+            self._state = _DONE
+            if self._returned:
+                self.release_body()
+            if not has_body(self.request.method, status):
+                body = b""
             if len(body) < _APART:
-                connection.push(head + body)
+                connection.outbox.push(head + body)
             else:
-                connection.push(head)
-                connection.push(body)
+                connection.outbox.push(head)
+                connection.outbox.push(body)
             connection.finished()
 
     def start(self, status: int, headers: Pairs = ()) -> None:
         """Begin a stream; see `Exchange.start`. Raises as `reply` does."""
         connection = self._connection
-        silent = not has_body(self.request.method, status)
-        ends = self._close or connection.reactor.draining or (not silent and not self._chunked)
-        framing = "Transfer-Encoding: chunked\r\n" if self._chunked and not silent else ""
-        head = reply_head(status, headers, framing, ends)
         with connection.lock:
-            if not self._begin(_STREAM, ends):
+            if not self._begin(_STREAM):
                 return
-            self._silent = silent
-            self._unsent = head
-        if self._thread != threading.get_ident():
-            self.send(b"")
+            silent = not has_body(self.request.method, status)
+            if not silent and not self._chunked:
+                connection.close_connection = True
+            self._unsent = connection.head(status, headers, (("Transfer-Encoding", "chunked"),)
+                                           if self._chunked and not silent else ())
+            self._state, self._silent = _STREAM, silent
+            if self._returned:
+                self.release_body()
+            if connection.thread is not threading.current_thread():
+                self._put(b"")
 
     def send(self, data: bytes) -> bool:
         """Send a piece; see `Exchange.send`. Return False also after `finish`."""
@@ -419,8 +439,12 @@ class HttpExchange(Exchange):
         with connection.lock:
             if self._state != _STREAM or connection.gone:
                 return False
-            if connection.backlog > connection.reactor.limits.max_stream_bytes:
-                connection.reactor.too_slow(connection)
+            most = connection.limits.max_stream_bytes
+            if connection.outbox.backlog > most:
+                connection.break_off()
+                connection.engine.note(
+                    "slow readers", "%s reads too slowly: more than max_stream_bytes (%d) wait for it"
+                    % (connection.peer, most))
                 return False
             return self._put(data)
 
@@ -433,7 +457,7 @@ class HttpExchange(Exchange):
             before += b"%x\r\n" % len(data)
             end = b"\r\n" + end
         pieces = (before, data, end) if len(data) >= _APART else (before + data + end,)
-        return all([self._connection.push(piece) for piece in pieces if piece])
+        return all([self._connection.outbox.push(piece) for piece in pieces if piece])
 
     def finish(self, data: bytes = b"") -> None:
         """End the stream; see `Exchange.finish`. A second call does nothing."""
@@ -446,13 +470,13 @@ class HttpExchange(Exchange):
             connection.finished()
 
     def end(self) -> bytes:
-        """End the stream from the engine's side, and return the bytes to be sent last. The lock is held."""
+        """End the stream from the server's side, and return the bytes to be sent last. The lock is held."""
         self._state = _DONE
         unsent, self._unsent = self._unsent, b""
         return unsent + (LAST_CHUNK if self._chunked and not self._silent else b"")
 
     def lose(self) -> None:
-        """Call ``on_close``, because the client is gone. On a worker, without the lock."""
+        """Call ``on_close``, because the client is gone. On a thread that may wait, without the lock."""
         self._state = _DONE
         self.gone = True
         if self.on_close is not None:

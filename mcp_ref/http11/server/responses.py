@@ -1,9 +1,8 @@
-"""The heads of replies and the refusals that an HTTP server writes, and the parts of `http.server` that it uses.
+"""The refusals that an HTTP server writes, and the parts of `http.server` that it uses.
 
-The engine reads usual requests and writes usual replies itself: ``send_response``, ``send_header`` and ``end_headers``
-take 6 microseconds for a head, and `reply_head` takes 0.7. For everything else there is `BaseHTTPRequestHandler`, here
-without its sockets: its ``send_error`` words every refusal, its tables give reason phrases and dates, and its
-``parse_request`` reads request lines of unusual form and knows how to refuse them.
+`RequestShape` is `BaseHTTPRequestHandler` without its sockets: its ``send_error`` words every refusal, and its
+``parse_request`` reads request lines of unusual form and knows how to refuse them. `connection.Connection` adds the
+socket, and writes heads of replies by ``send_response_only``, ``send_header`` and ``end_headers``.
 
 Nothing that decides where a request ends is left to it. It takes a line of two words as HTTP/0.9, any run of spaces as
 one, and, by way of `email`, most of what requests are smuggled with. So it gets a request line without fields, and
@@ -12,13 +11,11 @@ what it makes of it is compared with what came.
 
 import io
 import re
-import time
 from http.server import BaseHTTPRequestHandler
-from typing import Any, Dict, NoReturn, Optional, Tuple
+from typing import Any, NoReturn, Optional, Tuple
 from urllib.parse import urlsplit
 
 from ...urls import is_token
-from ..message import Pairs, check_fields
 
 RETRY_AFTER = {503: "5"}
 """The seconds for Retry-After, by status [RFC 9110 §10.2.3]."""
@@ -120,54 +117,9 @@ def refusal(status: int, reason: str = "", method: str = "") -> bytes:
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
-_WITHOUT_BODY = (204, 304)
-
-
-class _Today:
-    """The Date field, made once a second."""
-
-    second = -1
-    line = ""
-
-
-_shape = RequestShape()
-_status_lines: Dict[int, str] = {}
-
-
-def _status_line(status: int) -> str:
-    if not 200 <= status <= 999:
-        raise ValueError("%r is no status of a final reply" % (status,))
-    phrase = _shape.responses[status][0] if status in _shape.responses else ""
-    line = _status_lines[status] = "HTTP/1.1 %d %s\r\n" % (status, phrase)
-    return line
-
-
-def reply_head(status: int, headers: Pairs, framing: str, close: bool) -> bytes:
-    """Return the head of a reply. ``framing``: the line, with its end, that says how the body ends.
-
-    Raises `ValueError` for a status or a header that cannot be sent.
-    """
-    now = int(time.time())
-    if now != _Today.second:
-        _Today.line = "Date: %s\r\n" % _shape.date_time_string(now)
-        _Today.second = now
-    lines = (_status_lines.get(status) or _status_line(status)) + _Today.line + framing
-    if close:
-        lines += "Connection: close\r\n"
-    check_fields(headers)
-    for name, value in headers:
-        lines += name + ": " + value + "\r\n"
-    return (lines + "\r\n").encode("latin-1")
+WITHOUT_BODY = (204, 304)
 
 
 def has_body(method: str, status: int) -> bool:
     """Return True if a reply has a body [RFC 9112 §6.3]."""
-    return method != "HEAD" and status not in _WITHOUT_BODY
-
-
-def whole_reply(method: str, status: int, headers: Pairs, body: bytes, close: bool) -> Tuple[bytes, bytes]:
-    """Return head and body of a reply. Raises as `reply_head` does."""
-    if status in _WITHOUT_BODY:
-        return reply_head(status, headers, "", close), b""
-    head = reply_head(status, headers, "Content-Length: %d\r\n" % len(body), close)
-    return head, b"" if method == "HEAD" else body
+    return method != "HEAD" and status not in WITHOUT_BODY

@@ -1,56 +1,55 @@
-"""The HTTP/1.1 server: an engine that knows nothing of MCP.
+"""The HTTP/1.1 server: `http.server` with a selector for connections that are idle. It knows nothing of MCP.
 
 ::
 
-    server = HttpServer(handler, "127.0.0.1", 0)   # handler(exchange) runs on a worker
+    server = HttpServer(handler, "127.0.0.1", 0)   # handler(exchange) runs on the thread of its connection
     server.open()
     ... server.port ...
     server.close(grace=2.0)
 
-========================  ================================================================================
-thread                    what it does, and what frees it
-========================  ================================================================================
-``mcp-ref:selector:...``  the selector thread (`reactor`): accepts, reads and parses (`request_parser`) all
-                          connections, sends what did not fit at once; blocks in the selector. Runs handlers as long as
-                          they are quick, and loses its place to another thread when one is not (`leader`)
-``mcp-ref:watcher:...``   sees that a handler keeps the selector thread; sleeps while there are no requests
-``mcp-ref:worker:...``    `leader.HandlerPool`: run handlers while they are slow, `Exchange.on_close`,
-                          and log; block in those. A few in reserve do what has no handler when all others are kept
-========================  ================================================================================
+==========================  ==============================================================================
+thread                      what it does, and what frees it
+==========================  ==============================================================================
+``mcp-ref:selector:...``    `parking.Parking`: accepts, waits for all connections that have no thread, sends what
+                            did not fit at once, and looks at the clock; blocks in the selector only
+``mcp-ref:connection:...``  `connection.Connection`: reads the requests of one connection and runs the handler; leaves
+                            when the client is silent, or when the handler has returned and the reply goes on
+``mcp-ref:worker:...``      `parking.Errands`: `Exchange.on_close`, log records, requests of a batch; blocks in those
+==========================  ==============================================================================
 
-A reply is sent by the thread that has it, as far as it fits into the kernel's buffer.
+The classes are those of `http.server`: `Listener` is a `ThreadingHTTPServer`, which starts a thread for a connection
+that carries something; `Connection` is a `BaseHTTPRequestHandler`. A silent connection and an open stream have no
+thread. As many handlers may run as there are connections, so none waits for another one.
 
-A silent connection and an open stream have no thread: they are a socket in the selector and an
-`connection.ClientConnection`. A client that goes away while its request is served is noticed when its connection is
-reset, or when it ends its side while a stream is open; a client that merely ends its side before the reply
-has begun (half-closed) still gets it. The connection of a stream is ended when more than ``max_stream_bytes`` wait.
-
-`http.server` gives request lines of unusual form, refusals, phrases and dates (`responses`); usual requests are
-parsed and answered without it. See there and in `request_parser` for why.
-
-Measured (2 busy cores, CPython 3.11, small POST, the handler parses its JSON), as ratios against
-`http.server.ThreadingHTTPServer` with the same handler in the same run. One connection: p50 30 us against 74 (0.4; it
-was 0.8 while each request went to a worker). 32 connections: 29,000 requests a second against 9,200 (3.2), of which
-the server needs 23 us of processor time each, the floor 92. 16 MiB there and back: 1.0. An open stream costs 2 KB.
-What the profile says, of the time for one request: a third is the kernel's ``send``, a tenth its ``recv``; a
-quarter goes into the head, half of it for its ten fields. With 32 connections one look at the selector brings 18.
+A reply is sent by the thread that has it, as far as it fits into the kernel's buffer. A client that goes away while its
+request is served is noticed within a second; one that merely ends its side before the reply has begun (half-closed)
+still gets it. The connection of a stream is ended when more than ``max_stream_bytes`` wait.
 """
 
 import os
+import socket
 import threading
+import time
+from http.server import ThreadingHTTPServer
+from socketserver import BaseServer
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from ...diagnostics.packagelog import Counters, OncePerSecond
 from ...errors import ConnectFailed
 from ...limits import DEFAULT, Limits
+from ...threads import deferred
 from ...transports.held import Held
 from ...transports.lines.fds import raise_soft_limit
 from ...transports.lines.listener import listen_on_port
 from ...transports.lines.sockets import Address
 from ..message import Exchange
-from .leader import HandlerPool
-from .reactor import Reactor
+from .body_budget import BodyBudget
+from .connection import Connection, get_log
+from .parking import Errands, Parking
 
 _SPARE_DESCRIPTORS = 256
+_AT_ONCE = 32
+"""The connections that are accepted before others have their turn."""
 _BACKLOG = 1024
 """The connections that may wait to be accepted; one that finds no place tries again after a second."""
 
@@ -69,34 +68,48 @@ class HttpServer:
                  fds: Sequence[int] = (), held: Optional[Held] = None) -> None:
         self.limits = limits
         self.held = Held(limits) if held is None else held
+        self.bodies = BodyBudget(limits)
         self.address: Tuple[str, int] = (host, port)
         """The host and the port; the port that was found, once it is open."""
         self.handler = handler
         """The function that is called for each request from `open` on."""
-        self._ssl_context = ssl_context
-        self._name = name
+        self.ssl_context = ssl_context
+        self.name = name
+        self.draining = False
+        """True once each reply is the last one of its connection."""
+        self.closing = False
+        self.counts = Counters(write=self._log_later, rule=OncePerSecond())
+        """The counts of requests and connections that were refused or ended. Each kind is logged once a second: an
+        attacker must not fill a disk."""
+        self.note = self.counts.note
+        self.errands = Errands("mcp-ref:worker:%s" % name, limits.max_workers)
+        self.batches = Errands("mcp-ref:worker:%s" % name, limits.max_workers)
+        """Threads for the requests of batches but the first of each, which the thread of the connection runs."""
+        self.parking: Any = None
+        """The selector thread, a `Parking`; None before `open`."""
         self._fds = tuple(fds)
         self._lock = threading.Lock()
-        self._pool = HandlerPool(name, limits)
-        self._reactor: Optional[Reactor] = None
         self._closed = False
         self._owner = 0
 
     def open(self) -> None:
         """Bind and start serving. Raises `ConnectFailed` that says what was tried."""
         self._owner = os.getpid()
+        get_log()  # loads what it takes, which fails later if no descriptor is left, and that is worth a record
         sockets = [adopt(fd) for fd in self._fds] or listen(*self.address)
         self.address = (self.address[0], sockets[0].getsockname()[1])
         raise_soft_limit(self.limits.max_http_connections + _SPARE_DESCRIPTORS)
         try:
-            self._reactor = Reactor(self.handler, self._pool, self.limits, self._ssl_context,
-                                    "%s:%d" % (self._name, self.port), self.held)
+            self.parking = Parking(self)
         except OSError:
             for sock in sockets:
                 sock.close()
             raise
-        self._reactor.acceptor.listen(sockets, bool(self._fds))
-        self._reactor.start()
+        self.parking.start([Listener(sock, self, bool(self._fds)) for sock in sockets],
+                           "%s:%d" % (self.name, self.port))
+
+    def _log_later(self, kind: str, text: str, count: int) -> None:
+        self.errands.run([lambda: get_log().info("%s (%s so far: %d)", text, kind, count)])
 
     @property
     def port(self) -> int:
@@ -107,51 +120,128 @@ class HttpServer:
     def url(self) -> str:
         """The URL without a path, such as ``http://127.0.0.1:8000``."""
         host = "[%s]" % self.address[0] if ":" in self.address[0] else self.address[0]
-        return "%s://%s:%d" % ("https" if self._ssl_context is not None else "http", host, self.port)
+        return "%s://%s:%d" % ("https" if self.ssl_context is not None else "http", host, self.port)
 
     @property
     def connections(self) -> int:
         """The number of open connections."""
-        return len(self._reactor.connections) if self._reactor is not None else 0
+        return len(self.parking.connections) if self.parking is not None else 0
 
     @property
     def body_bytes(self) -> int:
         """The bytes of request bodies that are held, of all connections; see `body_budget`."""
-        return self._reactor.bodies.held if self._reactor is not None else 0
+        return self.bodies.held
 
     def counters(self) -> Dict[str, int]:
         """Return the numbers of requests and connections that were refused or ended, by reason."""
-        return self._reactor.counters.snapshot() if self._reactor is not None else {}
+        return self.counts.snapshot()
 
     def drain(self) -> None:
         """Serve on, but end each connection with its next reply, so that clients go elsewhere."""
-        if self._reactor is not None:
-            self._reactor.draining = True
+        self.draining = True
 
     def close(self, grace: float = 0.0) -> None:
         """Stop: accept nothing more, let running requests finish within ``grace`` seconds, then end what is left.
 
         Open streams that answer a GET are not waited for: they end, in order, when the rest has. Other streams count as
         running requests. Every exchange that was not finished gets its ``on_close``. Returns when the threads
-        have ended, except workers whose handler is stuck. A second call does nothing, nor does one in a forked copy of
+        have ended, except those whose handler is stuck. A second call does nothing, nor does one in a forked copy of
         the process that serves. Do not call it from a handler: it would wait for itself, for as long as ``grace``.
         """
         if self._owner != os.getpid():
             return
         with self._lock:
-            reactor, closed = self._reactor, self._closed
-            self._closed = True
-        if reactor is None or closed:
+            closed, self._closed = self._closed, True
+        if self.parking is None or closed:
             return
-        reactor.command(reactor.close, grace)
-        reactor.join(grace + 10)
-        self._pool.close(max(0.1, min(grace, 1.0)))
+        self.parking.command(self.parking.close, grace)
+        self.parking.thread.join(grace + 10)
+        end = time.monotonic() + max(0.1, min(grace, 1.0))
+        for thread in self.parking.served() + self.batches.close() + self.errands.close():
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, end - time.monotonic()))
+
+
+class Listener(ThreadingHTTPServer):
+    """A listening socket of an `HttpServer`, and the threads for its connections.
+
+    `parking.Parking` does what `serve_forever` does elsewhere: one thread serves all listeners and waits for idle
+    connections, too. So `process_request` is called for a connection whenever something comes on it after a silence.
+
+    ``shared``: other processes accept from the socket, too. Each takes one connection at a time then, so that all get
+    some.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, sock: Any, engine: HttpServer, shared: bool) -> None:
+        """Set up a server for a socket that listens already."""
+        BaseServer.__init__(self, sock.getsockname(), Connection)
+        self.socket = sock
+        self.engine = engine
+        self._shared = shared
+
+    def accept(self) -> None:
+        """Accept the connections that wait."""
+        parking, context = self.engine.parking, self.engine.ssl_context
+        for _ in range(1 if self._shared else _AT_ONCE):
+            try:
+                sock, address = self.get_request()
+            except OSError as error:
+                parking.exhausted(error)
+                return
+            try:
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if context is None:
+                    connection = Connection(sock, str(address[0]), self)
+                else:
+                    from .tls import TlsConnection
+
+                    connection = TlsConnection(sock, str(address[0]), self, context)
+            except (OSError, ValueError):  # the client has gone already
+                sock.close()
+            else:
+                parking.take(connection)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection on this thread."""
+        connection: Connection = request
+        connection.thread = threading.current_thread()
+        connection.thread.name = "mcp-ref:connection:%s" % self.engine.name
+        deferred.leave = self.engine.batches.run
+        connection.handle()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log a mistake of ours, which ends one connection."""
+        self.engine.counts.add("internal errors")
+        with request.lock:
+            request.break_off()
+        get_log().exception("a mistake in the HTTP server")
+
+    def shutdown_request(self, request: Any) -> None:
+        """Give the connection back to the selector thread, which closes it where it has ended."""
+        connection: Connection = request
+        with connection.lock:
+            connection.thread = None
+        parking = self.engine.parking
+        parking.command(parking.park, connection)
+        if parking.over:
+            connection.close()
+
+    def server_close(self) -> None:
+        """Accept nothing more."""
+        try:
+            if not self._shared:
+                self.socket.shutdown(socket.SHUT_RDWR)  # a forked copy of this process may hold it open
+        except OSError:
+            pass  # not every system knows how
+        super().server_close()
 
 
 def adopt(fd: int) -> Any:
     """Return the listening socket of this descriptor. Raises `ConnectFailed` if it is none."""
-    import socket
-
     try:
         found = socket.socket(fileno=fd)
     except (OSError, ValueError) as error:

@@ -1,35 +1,36 @@
-"""A connection of the HTTP engine under TLS.
+"""A connection of the HTTP server under TLS.
 
-The handshake runs on the selector thread in as many steps as it needs, so it never waits for anybody. One thread at a
-time touches the TLS object: everything here runs with the connection's lock held, or takes it. What has been
-decrypted but not read is not seen by the selector, so the engine reads a whole record at a time; it has at most 16 KiB,
-and the next one stays in the kernel until it is asked for.
+The handshake takes as many steps as it needs, on a thread only while the client goes on with it. One thread at a time
+touches the TLS object: the methods are called with the connection's lock held, but for the handshake, before which
+nobody else does anything. The selector does not see what has been decrypted and not read, so a whole record is read at
+a time; it has at most 16 KiB, and the next one stays in the kernel until it is asked for.
 """
 
 import socket
 import ssl
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from .connection import ClientConnection, Engine
+from .connection import Connection
+
+if TYPE_CHECKING:
+    from .server import Listener
 
 _NOT_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, InterruptedError)
 
 
-class TlsConnection(ClientConnection):
+class TlsConnection(Connection):
     """A connection under TLS. Its constructor raises OSError or ValueError if the client has gone already."""
 
     secure = True
 
-    __slots__ = ("wants_write",)
-
-    def __init__(self, sock: socket.socket, peer: str, reactor: Engine, context: ssl.SSLContext) -> None:
+    def __init__(self, sock: socket.socket, peer: str, listener: "Listener", context: ssl.SSLContext) -> None:
         super().__init__(context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False,
-                                             suppress_ragged_eofs=True), peer, reactor)
+                                             suppress_ragged_eofs=True), peer, listener)
         self.phase = "handshake"
         self.wants_write = False
 
     def handshake(self) -> bool:
-        """Go on with the handshake; see `ClientConnection.handshake`. ``wants_write``: it waits for writing."""
+        """Go on with the handshake; see `Connection.handshake`. ``wants_write``: it waits for writing."""
         self.wants_write = False
         try:
             self.sock.do_handshake()  # type: ignore[attr-defined]
@@ -41,15 +42,14 @@ class TlsConnection(ClientConnection):
         return True
 
     def receive(self, size: int) -> Optional[bytes]:
-        """Return decrypted bytes; see `ClientConnection.receive`."""
-        with self.lock:
-            try:
-                return self.sock.recv(size)
-            except _NOT_NOW:
-                return None
+        """Return decrypted bytes; see `Connection.receive`."""
+        try:
+            return self.sock.recv(size)
+        except _NOT_NOW:
+            return None
 
     def transmit(self, data: Any) -> int:
-        """Send what fits, record by record; see `ClientConnection.transmit`."""
+        """Send what fits, record by record; see `Connection.transmit`."""
         sent = 0
         view = memoryview(data)
         try:
@@ -60,7 +60,7 @@ class TlsConnection(ClientConnection):
         return sent
 
     def end_writing(self) -> None:
-        """End our side, inside TLS first, or the end could be an attacker's; see `ClientConnection.end_writing`."""
+        """End our side, inside TLS first, or the end could be an attacker's; see `Connection.end_writing`."""
         try:
             self.sock.unwrap()  # type: ignore[attr-defined]
         except (OSError, ValueError):

@@ -15,16 +15,16 @@ from collections import Counter, deque
 from itertools import islice
 from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Tuple
 
-from ... import deadline
-from ...diagnostics.packagelog import Counters, OncePerSecond
-from ...limits import Limits
-from ...transports.held import Held
-from ..message import Exchange
+from mcp_ref import deadline
+from mcp_ref.diagnostics.packagelog import Counters, OncePerSecond
+from mcp_ref.limits import Limits
+from mcp_ref.transports.held import Held
+from mcp_ref.http11.message import Exchange
 from .acceptor import Acceptor, CommandQueue
 from .body_budget import BodyBudget, NoRoom
 from .connection import PIPELINED, ClientConnection, Engine, HttpExchange, get_log
 from .leader import HandlerPool, Job, LeaderThread
-from .owners import network_of
+from mcp_ref.http11.server.owners import network_of
 from .responses import CONTINUE, Refused, refusal
 
 _SWEEP_SECONDS = 1.0

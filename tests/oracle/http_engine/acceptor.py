@@ -6,7 +6,7 @@ import socket
 from collections import deque
 from typing import Any, Callable, Deque, List, Optional, Tuple
 
-from ... import deadline
+from mcp_ref import deadline
 
 _PAUSE_SECONDS = 1.0
 _AT_ONCE = 32

@@ -27,8 +27,8 @@ from collections import deque
 from functools import partial
 from typing import Any, Callable, Deque, List, Optional, Sequence
 
-from ...limits import DEFAULT, Limits
-from ...threads import GROWTH, WorkerPool, attempt, deferred
+from mcp_ref.limits import DEFAULT, Limits
+from mcp_ref.threads import GROWTH, WorkerPool, attempt, deferred
 
 Job = Callable[[], None]
 """A piece of work. It does not raise."""
