@@ -25,7 +25,7 @@ CODES has the error codes with the window of revisions that define them.
 
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
 
-from .options import spelt
+from .options import strict_options
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -123,7 +123,7 @@ class RpcError(McpError):
     ``code`` is an integer, ``message`` one concise sentence, ``data`` any JSON value (None: left out).
     """
 
-    @spelt
+    @strict_options
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__("%s (%d)" % (message, code))
         self.code = code

@@ -58,7 +58,7 @@ _MODULUS = sys.hash_info.modulus
 
 @dataclass
 class Request:
-    """A message that is answered by a `Result` or an `Error` with the same id."""
+    """A message that is answered by a `ResultResponse` or an `ErrorResponse` with the same id."""
 
     id: RequestId
     method: str
@@ -74,7 +74,7 @@ class Notification:
 
 
 @dataclass
-class Result:
+class ResultResponse:
     """The answer to the request of this id."""
 
     id: RequestId
@@ -82,7 +82,7 @@ class Result:
 
 
 @dataclass
-class Error:
+class ErrorResponse:
     """The refusal of the request of this id; ``id`` is None where the id could not be read.
 
     ``data`` None is left out. ``null_id``: write ``"id": null`` rather than no id, as the
@@ -119,7 +119,7 @@ class Batch:
     An item that is no frame stands as the `Malformed` that `parse` would have raised for it.
     """
 
-    items: List[Union[Request, Notification, Result, Error, Malformed]]
+    items: List[Union[Request, Notification, ResultResponse, ErrorResponse, Malformed]]
 
 
 class Encoded(str):
@@ -131,8 +131,8 @@ def decoded(result: Any) -> Any:
     return json.loads(result) if isinstance(result, Encoded) else result
 
 
-Message = Union[Request, Notification, Result, Error]
-Frame = Union[Request, Notification, Result, Error, Batch]
+Message = Union[Request, Notification, ResultResponse, ErrorResponse]
+Frame = Union[Request, Notification, ResultResponse, ErrorResponse, Batch]
 
 
 def id_key(id: Any) -> Any:
@@ -162,7 +162,7 @@ def parse(
                 frame = parse(mended, batching, limits, forgive)
             except Malformed:
                 frame = None
-            if isinstance(frame, (Result, Error)):
+            if isinstance(frame, (ResultResponse, ErrorResponse)):
                 forgive("number", "NaN or an infinity, read as null")  # type: ignore[misc]
                 return frame
         raise _unreadable(data, "Parse error: %s" % error, limits) from None
@@ -259,17 +259,17 @@ def _response(value: Dict[str, Any], limits: Limits, forgive: "Optional[Forgive]
         raise malformed("both result and error, and neither was used; the error says %.200r" % (said,))
     if type(value["result"]) is not dict:
         raise malformed("result: expected object, got %s" % json_type(value["result"]))
-    return Result(found, value["result"])  # type: ignore[arg-type]  # None was refused above
+    return ResultResponse(found, value["result"])  # type: ignore[arg-type]  # None was refused above
 
 
-def _error(error: Any, id: Optional[RequestId], malformed: Any) -> Error:
+def _error(error: Any, id: Optional[RequestId], malformed: Any) -> ErrorResponse:
     if type(error) is not dict:
         raise malformed("error: expected object, got %s" % json_type(error))
     if type(error.get("code")) is not int:
         raise malformed("error.code: expected integer, got %s" % json_type(error.get("code")))
     if type(error.get("message")) is not str:
         raise malformed("error.message: expected string, got %s" % json_type(error.get("message")))
-    return Error(id, error["code"], error["message"], error.get("data"))
+    return ErrorResponse(id, error["code"], error["message"], error.get("data"))
 
 
 def _batch(items: List[Any], batching: bool, limits: Limits, forgive: "Optional[Forgive]") -> Batch:
@@ -293,9 +293,9 @@ def _batch_item(item: Any, limits: Limits, forgive: "Optional[Forgive]") -> Unio
 
 def to_object(frame: Message) -> Dict[str, Any]:
     """Return the JSON object of a frame."""
-    if isinstance(frame, Result):
+    if isinstance(frame, ResultResponse):
         return {"jsonrpc": "2.0", "id": frame.id, "result": decoded(frame.result)}
-    if isinstance(frame, Error):
+    if isinstance(frame, ErrorResponse):
         return _error_object(frame)
     value: Dict[str, Any] = {"jsonrpc": "2.0"}
     if isinstance(frame, Request):
@@ -306,7 +306,7 @@ def to_object(frame: Message) -> Dict[str, Any]:
     return value
 
 
-def _error_object(frame: Error) -> Dict[str, Any]:
+def _error_object(frame: ErrorResponse) -> Dict[str, Any]:
     value: Dict[str, Any] = {"jsonrpc": "2.0"}
     if frame.id is not None or frame.null_id:
         value["id"] = frame.id
@@ -318,7 +318,7 @@ def _error_object(frame: Error) -> Dict[str, Any]:
 
 def encode(frame: Frame, limits: Limits = DEFAULT) -> bytes:
     """Return the bytes of a frame or batch: one line of ASCII, without the line end. Raises `JsonError`."""
-    if isinstance(frame, Result):
+    if isinstance(frame, ResultResponse):
         id, result = frame.id if type(frame.id) is int else dumps(frame.id), frame.result
         try:
             text = result if isinstance(result, Encoded) else dumps(result, limits, 1)

@@ -60,10 +60,10 @@ what an authorization server says   as for each                                m
 
 from dataclasses import dataclass, fields
 
-from .options import spelt
+from .options import strict_options
 
 
-@spelt
+@strict_options
 @dataclass
 class Limits:
     """Limits of one client, server or host. Sizes are bytes, times are seconds. Not to be changed once in use.

@@ -18,7 +18,8 @@
       def call_tool(self, name, arguments=None, **options: "Unpack[CallOptions]"):
           options = with_defaults(Client.call_tool, CALL, options)
 
-- `spelt` decorates a function, a method or a class with options of its own. `help`, editors and type checkers see its
+- `strict_options` decorates a function, a method or a class with options of its own. `help`, editors and type checkers
+see its
   signature; each call goes through a function more, which takes some 0.2 microseconds.
 """
 
@@ -80,10 +81,10 @@ def with_defaults(
     return options  # type: ignore[return-value]
 
 
-def spelt(call: Function) -> Function:
+def strict_options(call: Function) -> Function:
     """Decorate a function, a method or a class so that it refuses unknown options by `refuse`."""
     if isinstance(call, type):
-        call.__init__ = spelt(call.__init__)  # type: ignore[misc]
+        call.__init__ = strict_options(call.__init__)  # type: ignore[misc]
         return call
     known = frozenset(_parameters(call))
 

@@ -41,7 +41,7 @@ from copy import copy
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from . import deadline
-from .options import spelt
+from .options import strict_options
 from .protocol.extensions import FINAL, WORKING
 from .revisions import revision
 
@@ -309,7 +309,7 @@ class Store(TaskStore):
         """
         raise NotImplementedError
 
-    @spelt
+    @strict_options
     def read_session(self, id: str, idle: float, since: int = 0) -> Optional[StoredRecord]:
         """Read the values of a session that have changed since that version (0: all). Returns None without a session.
 
@@ -347,7 +347,7 @@ class Store(TaskStore):
         """Note that no process waits for this answer any more."""
         raise NotImplementedError
 
-    @spelt
+    @strict_options
     def send(
         self, id: str, box: str, subject: str, content: bytes, room: Room, question: Optional[int] = None
     ) -> str:

@@ -3,7 +3,9 @@ import json
 
 import pytest
 
-from mcp_ref.jsonrpc import Batch, Encoded, Error, Malformed, Notification, Request, Result, encode, parse
+from mcp_ref.jsonrpc import (
+    Batch, Encoded, ErrorResponse, Malformed, Notification, Request, ResultResponse, encode, parse,
+)
 from mcp_ref.limits import Limits
 
 
@@ -19,12 +21,12 @@ FRAMES = [
     (message(id=0, method="x", params={"a": None}, more=1), Request(0, "x", {"a": None})),
     (message(method="notifications/initialized"), Notification("notifications/initialized")),
     (message(method="n", params={"_meta": {}}), Notification("n", {"_meta": {}})),
-    (message(id=3, result={}), Result(3, {})),
-    (message(id=3, result={"a": 1}, error=None), Result(3, {"a": 1})),
-    (message(id=3, error={"code": -1, "message": "no"}), Error(3, -1, "no")),
-    (message(id="3", error={"code": -1, "message": "", "data": [1]}), Error("3", -1, "", [1])),
-    (message(id=None, error={"code": -32700, "message": "Parse error"}), Error(None, -32700, "Parse error")),
-    (message(error={"code": -32700, "message": "Parse error"}), Error(None, -32700, "Parse error")),
+    (message(id=3, result={}), ResultResponse(3, {})),
+    (message(id=3, result={"a": 1}, error=None), ResultResponse(3, {"a": 1})),
+    (message(id=3, error={"code": -1, "message": "no"}), ErrorResponse(3, -1, "no")),
+    (message(id="3", error={"code": -1, "message": "", "data": [1]}), ErrorResponse("3", -1, "", [1])),
+    (message(id=None, error={"code": -32700, "message": "Parse error"}), ErrorResponse(None, -32700, "Parse error")),
+    (message(error={"code": -32700, "message": "Parse error"}), ErrorResponse(None, -32700, "Parse error")),
 ]
 
 
@@ -117,13 +119,13 @@ def test_what_is_encoded_parses_back(data, frame):
 
 def test_absent_members_are_not_null():
     assert json.loads(encode(Request(1, "ping"))) == {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    assert json.loads(encode(Error(None, -1, "m"))) == {"jsonrpc": "2.0", "error": {"code": -1, "message": "m"}}
-    null = json.loads(encode(Error(None, -1, "m", null_id=True)))
+    assert json.loads(encode(ErrorResponse(None, -1, "m"))) == {"jsonrpc": "2.0", "error": {"code": -1, "message": "m"}}
+    null = json.loads(encode(ErrorResponse(None, -1, "m", null_id=True)))
     assert null == {"jsonrpc": "2.0", "id": None, "error": {"code": -1, "message": "m"}}
 
 
 def test_a_result_that_is_text_already_goes_out_as_it_is():
-    result = Result("a\"b", Encoded('{"tools":[]}'))
+    result = ResultResponse("a\"b", Encoded('{"tools":[]}'))
     assert json.loads(encode(result)) == {"jsonrpc": "2.0", "id": 'a"b', "result": {"tools": []}}
     assert json.loads(encode(Batch([result]))) == [{"jsonrpc": "2.0", "id": 'a"b', "result": {"tools": []}}]
 

@@ -14,7 +14,7 @@ import pytest
 
 import mcp_ref.jsonschema
 from mcp_ref.jsonschema import (
-    DRAFT_07, DRAFT_2020_12, Bounds, InvalidSchema, SchemaError, UnresolvedReference, UnsupportedDialect,
+    DRAFT_07, DRAFT_2020_12, InvalidSchema, SchemaBounds, SchemaError, UnresolvedReference, UnsupportedDialect,
     UnsupportedPattern, Violation, check_schema, compile, validate,
 )
 from tests.support.patience import WAIT
@@ -287,10 +287,10 @@ def test_a_path_is_shown_for_people(path: Any, shown: str) -> None:
 def test_all_violations_are_reported_up_to_the_limit() -> None:
     schema = {"items": {"type": "integer"}, "maxItems": 1}
     assert len(validate(["a", "b"], schema)) == 3
-    assert len(validate(["a"] * 1000, schema)) == Bounds().violations
-    assert len(validate(["a"] * 1000, schema, bounds=Bounds(violations=3))) == 3
+    assert len(validate(["a"] * 1000, schema)) == SchemaBounds().violations
+    assert len(validate(["a"] * 1000, schema, bounds=SchemaBounds(violations=3))) == 3
     wide = {"properties": {str(number): False for number in range(500)}}
-    assert len(validate({str(number): 1 for number in range(500)}, wide)) == Bounds().violations
+    assert len(validate({str(number): 1 for number in range(500)}, wide)) == SchemaBounds().violations
 
 
 def test_errors_are_schema_errors_and_value_errors() -> None:

@@ -5,11 +5,11 @@ from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 
-from mcp_ref.jsonschema import DRAFT_07, Bounds, BoundsExceeded, SchemaError, check_schema, compile, validate
+from mcp_ref.jsonschema import DRAFT_07, BoundsExceeded, SchemaBounds, SchemaError, check_schema, compile, validate
 from mcp_ref.jsonschema.errors import clock
 from tests.support.patience import WAIT
 
-QUICK = Bounds(seconds=0.05)
+QUICK = SchemaBounds(seconds=0.05)
 # [2026-07-28 basic/index §Composition-Keyword Resource Use] SHOULD
 pytestmark = pytest.mark.spec("schema.bounds")
 
@@ -28,7 +28,7 @@ def bomb(keyword: str, levels: int = 40) -> Dict[str, Any]:
     return {"$ref": "#/$defs/0", "$defs": {**definitions, str(levels): {"type": "integer"}}}
 
 
-def _limit(instance: Any, schema: Any, bounds: Bounds = QUICK, **options: Any) -> Optional[str]:
+def _limit(instance: Any, schema: Any, bounds: SchemaBounds = QUICK, **options: Any) -> Optional[str]:
     """Which limit stops this, within two seconds of processor time; None when nothing does."""
     started = clock()
     try:
@@ -49,7 +49,7 @@ def _limit(instance: Any, schema: Any, bounds: Bounds = QUICK, **options: Any) -
     ("subschemas", 1, {"anyOf": [{"type": "string"}] * 10_001}),
 ])
 def test_composition_that_explodes_is_stopped_by_a_named_limit(limit: str, instance: Any, schema: Any) -> None:
-    assert _limit(instance, schema, QUICK if limit == "seconds" else Bounds()) == limit
+    assert _limit(instance, schema, QUICK if limit == "seconds" else SchemaBounds()) == limit
 
 
 @pytest.mark.parametrize("schema", [
@@ -84,7 +84,7 @@ def test_depth_allows_what_it_says() -> None:
     assert _limit(1, nested(127, lambda schema: {"allOf": [schema]}, {"type": "integer"})) is None
     assert _limit(nested(120, lambda value: [value], 1), {"items": {"$ref": "#"}}) is None
     assert _limit(nested(130, lambda value: [value], 1), {"items": {"$ref": "#"}}) == "depth"
-    assert _limit(nested(20, lambda value: [value], 1), {"items": {"$ref": "#"}}, Bounds(depth=10)) == "depth"
+    assert _limit(nested(20, lambda value: [value], 1), {"items": {"$ref": "#"}}, SchemaBounds(depth=10)) == "depth"
 
 
 @pytest.mark.parametrize("between, limit", [(1, None), (4, "depth")])
@@ -92,12 +92,12 @@ def test_what_nests_between_references_counts_too(between: int, limit: Optional[
     chain: Dict[str, Any] = {
         str(number): nested(between, lambda schema: {"allOf": [schema]}, {"$ref": "#/$defs/%d" % (number + 1)})
         for number in range(100)}
-    assert _limit(1, {"$ref": "#/$defs/0", "$defs": {**chain, "100": True}}, Bounds()) == limit
+    assert _limit(1, {"$ref": "#/$defs/0", "$defs": {**chain, "100": True}}, SchemaBounds()) == limit
 
 
 def test_a_long_chain_of_references_is_compiled_without_recursion() -> None:
     chain: Dict[str, Any] = {str(number): {"$ref": "#/$defs/%d" % (number + 1)} for number in range(5000)}
-    validator = compile({"$ref": "#/$defs/0", "$defs": {**chain, "5000": True}}, bounds=Bounds(seconds=60))
+    validator = compile({"$ref": "#/$defs/0", "$defs": {**chain, "5000": True}}, bounds=SchemaBounds(seconds=60))
     with pytest.raises(BoundsExceeded, match="depth"):
         validator.validate(1)
 
@@ -168,17 +168,17 @@ def test_identifiers_that_grow_with_their_base_are_refused() -> None:
 def test_dynamic_scopes_count_as_subschemas() -> None:
     chain: Dict[str, Any] = {str(number): {"$id": "urn:%d" % number, "$dynamicAnchor": "a%d" % number,
                                            "$ref": "urn:%d" % (number + 1)} for number in range(1000)}
-    assert _limit(1, {"$ref": "urn:0", "$defs": {**chain, "last": {"$id": "urn:1000"}}}, Bounds()) == "subschemas"
+    assert _limit(1, {"$ref": "urn:0", "$defs": {**chain, "last": {"$id": "urn:1000"}}}, SchemaBounds()) == "subschemas"
 
 
 def test_one_document_and_all_that_is_compiled_are_counted() -> None:
     many: Dict[str, Any] = {"$defs": {str(number): {} for number in range(300)}}
-    assert _limit(1, many, Bounds(subschemas=300)) == "subschemas"
-    assert _limit(1, many, Bounds(subschemas=301)) is None
+    assert _limit(1, many, SchemaBounds(subschemas=300)) == "subschemas"
+    assert _limit(1, many, SchemaBounds(subschemas=301)) is None
     resources = {"urn:%d" % number: {"allOf": [{"type": "integer"}] * 90} for number in range(5)}
     schema = {"allOf": [{"$ref": uri} for uri in resources]}
-    assert _limit(1, schema, Bounds(subschemas=400), resources=resources) == "subschemas"
-    assert _limit(1, schema, Bounds(subschemas=500), resources=resources) is None
+    assert _limit(1, schema, SchemaBounds(subschemas=400), resources=resources) == "subschemas"
+    assert _limit(1, schema, SchemaBounds(subschemas=500), resources=resources) is None
 
 
 @pytest.mark.parametrize("values", [
@@ -187,12 +187,12 @@ def test_one_document_and_all_that_is_compiled_are_counted() -> None:
     [[None] * (number % 50) + [number] for number in range(20_000)],
 ])
 def test_unique_items_meets_no_crafted_hashes(values: List[Any]) -> None:
-    assert _limit(values, {"uniqueItems": True}, Bounds(seconds=5.0)) is None
+    assert _limit(values, {"uniqueItems": True}, SchemaBounds(seconds=5.0)) is None
 
 
 def test_messages_do_not_grow_with_alternatives_that_nest() -> None:
     schema = nested(6, lambda schema: {"anyOf": [schema] * 4}, {"enum": ["x" * 1000] * 50})
-    violation, = validate("y" * 10_000, schema, bounds=Bounds(seconds=60))
+    violation, = validate("y" * 10_000, schema, bounds=SchemaBounds(seconds=60))
     assert len(violation.message) < 1500
 
 

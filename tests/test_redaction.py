@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_ref.diagnostics.masking import Masker
-from mcp_ref.diagnostics.redaction import MASK, RULES, Rule, redact, redact_text, star
+from mcp_ref.diagnostics.redaction import MASK, RULES, SecretPattern, redact, redact_text, star
 
 by_name = pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
 guessing = pytest.mark.parametrize("guess", [False, True])
@@ -136,7 +136,7 @@ def test_text_that_only_resembles_a_secret_stays(text: str, guess: bool) -> None
 
 
 @by_name
-def test_each_rule_masks_its_example_and_is_needed_for_it(rule: Rule) -> None:
+def test_each_rule_masks_its_example_and_is_needed_for_it(rule: SecretPattern) -> None:
     assert MASK in redact_text(rule.example, rule.guess)
     assert MASK in rule.apply(rule.example, star)
     assert not rule.words or any(word in rule.example.lower() for word in rule.words)
@@ -181,7 +181,7 @@ def test_a_request_state_is_masked_for_its_base64_holds_answers(guess: bool) -> 
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.near], ids=lambda rule: rule.name)
-def test_long_texts_are_masked_as_short_ones_are(rule: Rule) -> None:
+def test_long_texts_are_masked_as_short_ones_are(rule: SecretPattern) -> None:
     """Near the words alone, which is quicker, the same is found as anywhere."""
     import random
 

@@ -19,7 +19,7 @@ No error shows anything of a body (except the name of a member), of a field or o
 A public server must not make us ask the programs around us: what a client sends there, and how it fails, tells the
 attacker about a network that he cannot see (server-side request forgery). The text of a URL does not say where it
 leads, because any name can have any address, and another one a moment later. So a name is resolved once, each address
-is judged (`Reach`), and the connection goes to one that passed, with TLS for the name [RFC 9728 §7.7].
+is judged (`AddressPolicy`), and the connection goes to one that passed, with TLS for the name [RFC 9728 §7.7].
 
 ==============  =======================================================================================================
 the MCP server  may lead to
@@ -55,7 +55,7 @@ from .. import deadline as clocks
 from ..deadline import Deadline
 from ..errors import AnswerLost, AuthError, DiscoveryFailed, TransportError
 from ..http11.client.connect import CancelScope, Connector, server_url
-from ..http11.client.response import BROKEN, Reply, words
+from ..http11.client.response import BROKEN, Reply, failure_text
 from ..jsonrpc import json_type
 from ..jsontext import JsonError, dumps, loads
 from ..limits import DEFAULT, Limits
@@ -229,7 +229,7 @@ def kind_of(address: str) -> int:
     return PUBLIC if routed and found.is_global and not special else PRIVATE
 
 
-class Reach:
+class AddressPolicy:
     """Judges the addresses to which one MCP server leads. Thread-safe.
 
     ``home``: its URL. ``own``: URLs that the user has named. ``private_networks``: see the module.
@@ -320,7 +320,7 @@ class Fetcher:
         ssl_context: "Optional[ssl.SSLContext]" = None,
         cafile: Optional[str] = None,
         headers: Fields = (),
-        reach: Optional[Reach] = None,
+        reach: Optional[AddressPolicy] = None,
     ) -> None:
         self.limits = limits
         self.reach = reach
@@ -452,7 +452,7 @@ def _why(error: BaseException) -> str:
     """Return what went wrong with a connection, without a word of what came by it."""
     if isinstance(error, AnswerLost):
         return "it was cut off"
-    return words(error) if isinstance(error, (OSError, TransportError)) else "what came is no HTTP"
+    return failure_text(error) if isinstance(error, (OSError, TransportError)) else "what came is no HTTP"
 
 
 def _target(asked: str, location: str) -> str:

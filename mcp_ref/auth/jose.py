@@ -68,7 +68,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from ..jsontext import dumps, loads
 from ..limits import DEFAULT
-from ..options import spelt
+from ..options import strict_options
 
 MIN_SECRET = 32
 """Bytes of a secret for HS256: not fewer than the hash has [RFC 7518 §3.2] MUST."""
@@ -121,7 +121,7 @@ class HmacSigner(Signer):
 
     alg = "HS256"
 
-    @spelt
+    @strict_options
     def __init__(self, secret: Union[str, bytes], key_id: Optional[str] = None) -> None:
         self._secret = checked_secret(secret)
         self.key_id = key_id

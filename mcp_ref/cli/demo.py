@@ -82,7 +82,7 @@ def command() -> List[str]:
     return [sys.executable, "-c", child_code(__name__, "serve")]
 
 
-class Step(NamedTuple):
+class DemoStep(NamedTuple):
     """A step of the demonstration after the first, which connects."""
 
     name: str
@@ -97,26 +97,29 @@ def _count(client: "Client") -> Any:
 
 
 STEPS = (
-    Step("tools", "List the tools: each has a name, a description for the model, and a JSON Schema of its arguments.",
-         lambda client: [tool.name for tool in client.tools()]),
-    Step("echo", "Call a tool: the result is a list of content blocks, here a single text.",
-         lambda client: client.call_tool("echo", {"text": "hello, wire"}).text),
-    Step("add", "Call a tool that returns a number: structuredContent is for programs, the text beside it for models.",
-         lambda client: client.call_tool("add", {"a": 2, "b": 3}).structured_content),
-    Step("count", "Call a tool that takes its time: notifications tell how far it is, and then comes the result.",
-         _count),
-    Step("reserve", "Call a tool that asks the user: the first result is its question, and the client calls again with "
-                    "the answer.", lambda client: client.call_tool("reserve").text),
-    Step("resources", "List the resources: data with a URI that the server offers to read.",
-         lambda client: [resource.uri for resource in client.resources()]),
-    Step("config://app", "Read one of them: the contents come with a MIME type.",
-         lambda client: client.read_resource("config://app").text),
-    Step("greeting://you", "Read one that is in no list: the server has a template for it, greeting://{name}.",
-         lambda client: client.read_resource("greeting://you").text),
-    Step("prompts", "List the prompts: templates of messages that the user chooses, for example as commands.",
-         lambda client: [prompt.name for prompt in client.prompts()]),
-    Step("review", "Get a prompt: the messages come filled in, ready for a model.",
-         lambda client: _text(client.get_prompt("review", {"code": "x = 1"}).messages[0].content)),
+    DemoStep("tools",
+             "List the tools: each has a name, a description for the model, and a JSON Schema of its arguments.",
+             lambda client: [tool.name for tool in client.tools()]),
+    DemoStep("echo", "Call a tool: the result is a list of content blocks, here a single text.",
+             lambda client: client.call_tool("echo", {"text": "hello, wire"}).text),
+    DemoStep("add",
+             "Call a tool that returns a number: structuredContent is for programs, the text beside it for models.",
+             lambda client: client.call_tool("add", {"a": 2, "b": 3}).structured_content),
+    DemoStep("count", "Call a tool that takes its time: notifications tell how far it is, and then comes the result.",
+             _count),
+    DemoStep("reserve",
+             "Call a tool that asks the user: the first result is its question, and the client calls again with "
+             "the answer.", lambda client: client.call_tool("reserve").text),
+    DemoStep("resources", "List the resources: data with a URI that the server offers to read.",
+             lambda client: [resource.uri for resource in client.resources()]),
+    DemoStep("config://app", "Read one of them: the contents come with a MIME type.",
+             lambda client: client.read_resource("config://app").text),
+    DemoStep("greeting://you", "Read one that is in no list: the server has a template for it, greeting://{name}.",
+             lambda client: client.read_resource("greeting://you").text),
+    DemoStep("prompts", "List the prompts: templates of messages that the user chooses, for example as commands.",
+             lambda client: [prompt.name for prompt in client.prompts()]),
+    DemoStep("review", "Get a prompt: the messages come filled in, ready for a model.",
+             lambda client: _text(client.get_prompt("review", {"code": "x = 1"}).messages[0].content)),
 )
 """The steps in the order of the demonstration."""
 

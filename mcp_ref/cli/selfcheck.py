@@ -62,7 +62,7 @@ class LeftOut(Exception):
     """This system has nothing to check here; the text says why."""
 
 
-class Stage:
+class Workspace:
     """The folder in which the checks write, and the programs in it."""
 
     def __init__(self, folder: str) -> None:
@@ -76,7 +76,7 @@ class Stage:
         return [sys.executable, path]
 
 
-class Outcome(NamedTuple):
+class CheckOutcome(NamedTuple):
     """The outcome of one check."""
 
     area: str
@@ -120,8 +120,8 @@ def _both_eras(target: Any, **options: Any) -> str:
     return "revisions %s and %s" % (LATEST_HANDSHAKE.name, LATEST.name)
 
 
-def _listening(address: str) -> Callable[[Stage], str]:
-    def check(stage: Stage) -> str:
+def _listening(address: str) -> Callable[[Workspace], str]:
+    def check(stage: Workspace) -> str:
         listener = _small().listen(address)
         try:
             return "%s: %s" % (listener.address, _both_eras(listener.address))
@@ -130,7 +130,7 @@ def _listening(address: str) -> Callable[[Stage], str]:
     return check
 
 
-def _http_sse(stage: Stage) -> str:
+def _http_sse(stage: Workspace) -> str:
     listener = _small().listen("http://127.0.0.1:0/mcp")
     try:
         with connect(listener.address.replace("/mcp", "/sse"), revisions=["2024-11-05"]) as client:
@@ -140,7 +140,7 @@ def _http_sse(stage: Stage) -> str:
         listener.close()
 
 
-def _six(stage: Stage) -> str:
+def _six(stage: Workspace) -> str:
     try:
         with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as sock:
             sock.bind(("::1", 0))
@@ -149,7 +149,7 @@ def _six(stage: Stage) -> str:
     return _listening("http://[::1]:0/mcp")(stage)
 
 
-def _unix(stage: Stage) -> str:
+def _unix(stage: Workspace) -> str:
     if not hasattr(socket, "AF_UNIX"):
         raise LeftOut("Python has no AF_UNIX here")
     folder = tempfile.mkdtemp(prefix="mcp")  # the path of a socket must be short
@@ -161,7 +161,7 @@ def _unix(stage: Stage) -> str:
 
 # --- Child processes --------------------------------------------------------------------------------------------------
 
-def _ends(stage: Stage) -> str:
+def _ends(stage: Workspace) -> str:
     marker = os.path.join(stage.folder, "ended")
     command = stage.program("server.run()\nopen(%r, 'w').close()" % marker)
     with connect(command, stderr=_unheard) as client:
@@ -170,7 +170,7 @@ def _ends(stage: Stage) -> str:
     return "in order, by the end of its input"
 
 
-def _is_killed(stage: Stage) -> str:
+def _is_killed(stage: Workspace) -> str:
     beat = os.path.join(stage.folder, "beat")
     command = stage.program("import threading\n"
                             "def forever():\n"
@@ -192,7 +192,7 @@ def _is_killed(stage: Stage) -> str:
     return "a server that does not end by itself is ended; %.1f s with its start" % took
 
 
-def _missing(stage: Stage) -> str:
+def _missing(stage: Workspace) -> str:
     try:
         connect([os.path.join(stage.folder, "no such program")])
     except ConnectFailed as error:
@@ -200,7 +200,7 @@ def _missing(stage: Stage) -> str:
     raise AssertionError("a program that is not there was started")
 
 
-def _dies(stage: Stage) -> str:
+def _dies(stage: Workspace) -> str:
     try:
         connect(stage.program("sys.stderr.write('last words\\n'); sys.exit(7)"), stderr=_unheard)
     except McpError as error:
@@ -209,7 +209,7 @@ def _dies(stage: Stage) -> str:
     raise AssertionError("a server that ends at once was connected")
 
 
-def _stderr(stage: Stage) -> str:
+def _stderr(stage: Workspace) -> str:
     lines: List[str] = []
     with connect(stage.program(), stderr=lines.append) as client:
         _echo(client)
@@ -227,7 +227,7 @@ def _wait_for(truth: Callable[[], bool], otherwise: str) -> None:
 
 # --- Encodings, paths, signals ----------------------------------------------------------------------------------------
 
-def _narrow(stage: Stage) -> str:
+def _narrow(stage: Workspace) -> str:
     """Check that a console of few characters spoils nothing."""
     narrow = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
     with connect(stage.program(), env=narrow, stderr=_unheard) as client:
@@ -235,20 +235,20 @@ def _narrow(stage: Stage) -> str:
     return "the server had an ASCII console"
 
 
-def _large(stage: Stage) -> str:
+def _large(stage: Workspace) -> str:
     with connect(stage.program(), stderr=_unheard) as client:
         _echo(client, ODD_TEXT * 60000)
     return "%d characters there and back" % len(ODD_TEXT * 60000)
 
 
-def _folder(stage: Stage) -> str:
+def _folder(stage: Workspace) -> str:
     with connect(stage.program(), cwd=stage.folder, stderr=_unheard) as client:
         got = client.call_tool("where", {}).text
     _expect(os.path.samefile(got, stage.folder), "the server runs in %r, not in %r" % (got, stage.folder))
     return got
 
 
-def _words(stage: Stage) -> str:
+def _words(stage: Workspace) -> str:
     words = ["a b", 'say "hi"', "back\\slash\\", "", "\u00e4"]
     again = split_for_windows(subprocess.list2cmdline(words))
     _expect(again == words, "%r is split as %r" % (words, again))
@@ -260,7 +260,7 @@ def _words(stage: Stage) -> str:
     return "arguments with blanks, quotes and backslashes"
 
 
-def _roots(stage: Stage) -> str:
+def _roots(stage: Workspace) -> str:
     from ..client.roots import Roots
 
     roots = Roots([stage.folder])
@@ -270,8 +270,8 @@ def _roots(stage: Stage) -> str:
     return roots.listed()[0].uri
 
 
-def _ended_by(number: str) -> Callable[[Stage], str]:
-    def check(stage: Stage) -> str:
+def _ended_by(number: str) -> Callable[[Workspace], str]:
+    def check(stage: Workspace) -> str:
         import signal
 
         if not hasattr(signal, number) or number == "SIGINT" and os.name == "nt":
@@ -293,7 +293,7 @@ def _ended_by(number: str) -> Callable[[Stage], str]:
     return check
 
 
-CHECKS: Tuple[Tuple[str, str, Callable[[Stage], str]], ...] = (
+CHECKS: Tuple[Tuple[str, str, Callable[[Workspace], str]], ...] = (
     ("transports", "memory", lambda stage: _both_eras(_small())),
     ("transports", "stdio", lambda stage: _both_eras(stage.program(), stderr=_unheard)),
     ("transports", "Streamable HTTP", _listening("http://127.0.0.1:0/mcp")), ("transports", "HTTP+SSE", _http_sse),
@@ -324,7 +324,7 @@ def system() -> Dict[str, str]:
     }
 
 
-def attempt(area: str, name: str, check: Callable[[Stage], str], stage: Stage) -> Outcome:
+def attempt(area: str, name: str, check: Callable[[Workspace], str], stage: Workspace) -> CheckOutcome:
     """Run one check on a thread of its own, and return what came of it."""
     found: List[Tuple[str, str]] = []
 
@@ -343,12 +343,12 @@ def attempt(area: str, name: str, check: Callable[[Stage], str], stage: Stage) -
     for place, word in ((stage.folder, "FOLDER"), (os.path.dirname(stage.folder), "FOLDERS"),
                         (tempfile.gettempdir(), "TEMP"), (os.path.expanduser("~"), "HOME")):
         detail = detail.replace(place, word)  # it may have the name of a person
-    return Outcome(area, name, state, detail, round(time.monotonic() - begun, 2))
+    return CheckOutcome(area, name, state, detail, round(time.monotonic() - begun, 2))
 
 
 def _selfcheck(options: Any) -> int:
     need("selfcheck")
-    outcomes: List[Outcome] = []
+    outcomes: List[CheckOutcome] = []
     about = system()
     lines = ["%-24s%s" % item for item in about.items()] + [""]
     if not (options.json or options.out):
@@ -358,7 +358,7 @@ def _selfcheck(options: Any) -> int:
         for area, name, check in CHECKS:
             folder = os.path.join(home, "%d %s" % (len(outcomes), ODD_NAME))
             os.mkdir(folder)
-            outcomes.append(attempt(area, name, check, Stage(folder)))
+            outcomes.append(attempt(area, name, check, Workspace(folder)))
             lines.append(_line(outcomes[-1]))
             if not (options.json or options.out):
                 say(lines[-1])
@@ -375,7 +375,7 @@ def _selfcheck(options: Any) -> int:
     return FAILED if wrong else DONE
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: CheckOutcome) -> str:
     return "%-9s%-17s%-22s%6.2f s  %s" % (outcome.state, outcome.area, outcome.name, outcome.seconds,
                                           " ".join(outcome.detail.split()))
 

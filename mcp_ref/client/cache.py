@@ -59,7 +59,7 @@ from ..methods import (
     DISCOVER, LIST_CHANGED, LIST_PROMPTS, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, LIST_TOOLS, READ_RESOURCE,
     RESOURCE_UPDATED,
 )
-from ..options import spelt
+from ..options import strict_options
 from ..protocol.lifecycle import has
 from ..protocol.results import PRIVATE, PUBLIC, Hints, Key
 
@@ -164,7 +164,7 @@ class LruStore:
 class SharedAnswers:
     """The public answers of servers, for all the clients that are given this object as ``cache``. Thread-safe."""
 
-    @spelt
+    @strict_options
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._limits = limits
         self._lock = threading.Lock()

@@ -24,7 +24,7 @@ from ..methods import (
     CALL_TOOL, COMPLETE, DISCOVER, GET_PROMPT, LIST_TASKS, PING, READ_RESOURCE, RESOURCE_UPDATED, SET_LOG_LEVEL,
     SUBSCRIBE, TASK_STATUS, UNSUBSCRIBE, is_vendor, params_class,
 )
-from ..options import REQUEST_TIMEOUT, closest, refuse, spelt, with_defaults
+from ..options import REQUEST_TIMEOUT, closest, refuse, strict_options, with_defaults
 from ..peer.context import Context, Route, log_raised
 from ..peer.dispatcher import Connection
 from ..peer.inflight import Inflight
@@ -771,7 +771,7 @@ class Client(Role):
             return StatelessTask.finished(self, result, name)
         return StatelessTask.created(self, result, name, manual, options["progress"])
 
-    @spelt
+    @strict_options
     def task(
         self, id: str, tool: Optional[str] = None, *, progress: "Optional[ProgressCallback]" = None,
         rounds: Optional[str] = None,
@@ -843,7 +843,7 @@ class Client(Role):
             "timeout": timeout, "progress": on_progress, "extend_on_progress": extend_on_progress}, read=None)
         return self._requests.run(flow, within)  # type: ignore[no-any-return]
 
-    @spelt
+    @strict_options
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification, one of the specification's or a vendor's such as ``acme/event``; nobody answers.
 
@@ -877,7 +877,7 @@ class Client(Role):
         """
         return self.connection.transport.origin
 
-    @spelt
+    @strict_options
     def usable_icons(self, item: Any, *, trusted: Sequence[str] = (), svg: bool = False) -> List[Icon]:
         """Return the icons of a tool, resource, template, prompt, or of ``server_info`` that may be shown without harm.
 
@@ -922,7 +922,7 @@ class Client(Role):
 
         return read_directory(self, uri)
 
-    @spelt
+    @strict_options
     def listen(
         self, *features: str, uris: Sequence[str] = (), callback: Optional[UpdateCallback] = None,
         more: Mapping[str, Sequence[str]] = {},
@@ -948,7 +948,7 @@ class Client(Role):
             raise LocalProtocolError("revision %s has no filter that could have %s" % (self.revision, ", ".join(more)))
         return HandshakeSubscription(self, wanted, callback)
 
-    @spelt
+    @strict_options
     def method(self, name: str) -> Callable[[Handler], Handler]:
         """Make a function answer requests of a vendor's server: ``@client.method("acme/ask")``.
 
@@ -1067,9 +1067,9 @@ class Client(Role):
             if self.on_update is not None:
                 callbacks.append(("on_update", partial(self.on_update, message.uri)))
         elif method == TASK_STATUS:
-            from ..ext.tasks.client.task import tell
+            from ..ext.tasks.client.task import deliver_state
 
-            callbacks.append(("", partial(tell, connection, encode(message, connection.session.rules))))
+            callbacks.append(("", partial(deliver_state, connection, encode(message, connection.session.rules))))
         of_offer = self.offers.notifications.get(method)
         if of_offer is not None:
             callbacks.append(("", partial(of_offer, connection, params)))

@@ -60,7 +60,7 @@ from ..messages.elicitation import (
 )
 from ..messages.lifecycle import ElicitationCapability
 from ..methods import ELICITATION_COMPLETE
-from ..options import spelt
+from ..options import strict_options
 from ..peer.context import Context, Route, about, params_reader
 from ..peer.dispatcher import Connection
 from ..protocol.elicitation import CheckedForm, FormError, LinkError, read_form, read_link
@@ -92,7 +92,7 @@ def is_elsewhere(transport: Transport) -> bool:
     return not perhaps_here(host.lower())
 
 
-@spelt
+@strict_options
 class UrlRequest:
     """A link that a server wants the user to follow, as a callback gets it.
 
@@ -125,7 +125,7 @@ class UrlRequest:
         return "UrlRequest(%r, %r)" % (self.message, self.url)
 
 
-class Links:
+class UrlElicitations:
     """The links that one server asked for, pending and completed, by id; the last ``limit`` of them. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
@@ -166,10 +166,11 @@ class Links:
             return request
 
 
-def links_of(connection: Connection) -> Links:
+def links_of(connection: Connection) -> UrlElicitations:
     """Return the links of one server; they are in the state of its connection, so that they end with it."""
-    found: Optional[Links] = connection.state.get("elicitations")
-    return found or connection.state.setdefault("elicitations", Links(connection.limits.max_pending_elicitations))
+    found: Optional[UrlElicitations] = connection.state.get("elicitations")
+    return found or connection.state.setdefault("elicitations",
+                                                UrlElicitations(connection.limits.max_pending_elicitations))
 
 
 def required(error: PeerError, client: "Client") -> List[UrlRequest]:
@@ -212,7 +213,7 @@ class Elicitation:
     [2025-06-18..2025-11-25 client/elicitation §Security Considerations] SHOULD.
     """
 
-    @spelt
+    @strict_options
     def __init__(
         self,
         form: Optional[FormCallback] = None,

@@ -24,7 +24,7 @@ from typing import Any, FrozenSet, List, Optional, Sequence, Tuple
 
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
-from ..options import spelt
+from ..options import strict_options
 from ..protocol.elicitation import LinkError, read_link
 
 SVG = "image/svg+xml"
@@ -41,7 +41,7 @@ Place = Tuple[str, int]
 """The host and port of an https URL."""
 
 
-@spelt
+@strict_options
 def usable_icons(
     item: Any, origin: Optional[str] = None, *, trusted: Sequence[str] = (), svg: bool = False,
     limits: Limits = DEFAULT,

@@ -24,7 +24,7 @@ from ..codec import encode
 from ..messages.lifecycle import RootsCapability
 from ..messages.roots import ListRootsRequestParams, ListRootsResult, Root
 from ..methods import ROOTS_CHANGED
-from ..options import spelt
+from ..options import strict_options
 from ..peer.context import Context, Route, params_reader
 from ..protocol import lifecycle, uris as rules
 from ..revisions import Revision
@@ -53,7 +53,7 @@ class Roots:
 
     notifications: Dict[str, Callable[..., None]] = {}
 
-    @spelt
+    @strict_options
     def __init__(
         self, roots: Union[Place, Iterable[Place]] = (), *, list_changed: bool = True, watch: Optional[float] = None
     ) -> None:

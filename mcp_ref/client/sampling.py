@@ -54,7 +54,7 @@ from ..messages.lifecycle import SamplingCapability
 from ..messages.sampling import (  # noqa: F401  (the example above uses ModelHint)
     CreateMessageRequestParams, CreateMessageResult, ModelHint, ModelPreferences, SamplingMessage,
 )
-from ..options import spelt
+from ..options import strict_options
 from ..peer.context import Context, Route, params_reader
 from ..protocol import sampling as rules
 from ..protocol.results import odd_priorities
@@ -85,7 +85,7 @@ class Sampling:
     the user, and return True, False, or the request or result that is to go on instead.
     """
 
-    @spelt
+    @strict_options
     def __init__(
         self,
         callback: Callback,
@@ -228,7 +228,7 @@ def _block(item: Any) -> Any:
 # -- The choice of a model ---------------------------------------------------------------------
 
 
-@spelt
+@strict_options
 @dataclass
 class ModelCard:
     """A model that the client has, and its properties, each from 0 to 1."""

@@ -9,7 +9,7 @@ result has structured content. A result is passed on unchecked, which is counted
 
 - where the tools cannot be listed, the tool is not among them, or the list changed during the call;
 - where the schema cannot be used: invalid, a dialect or reference unknown here, or dearer than
-  `mcp_ref.jsonschema.Bounds` allows. A strict client takes that for the server's fault.
+  `mcp_ref.jsonschema.SchemaBounds` allows. A strict client takes that for the server's fault.
 
 Reading: a result that says ``isError`` promises nothing, and a tool that declares a schema promises structured content
 whenever it succeeds. A server that does not announce changes may have changed the schema: before such a

@@ -40,7 +40,7 @@ from .. import deadline
 from ..codec import decode
 from ..deadline import Deadline
 from ..errors import Busy, ConnectionLost, LocalProtocolError, McpError, PeerError, RequestTimeout
-from ..jsonrpc import Notification, RequestId, Result
+from ..jsonrpc import Notification, RequestId, ResultResponse
 from ..messages.subscriptions import SubscriptionsAcknowledgedNotificationParams
 from ..methods import ACKNOWLEDGED, LISTEN, RESOURCE_UPDATED
 from ..peer.dispatcher import Connection
@@ -479,7 +479,7 @@ class Listening:
             if deadline.clock() - self._tried_at >= self._owner.limits.restart_healthy:
                 self._tries = 0
             self._start_opening()
-        how = "cleanly" if isinstance(stream.outcome, Result) else str(stream.outcome)
+        how = "cleanly" if isinstance(stream.outcome, ResultResponse) else str(stream.outcome)
         stream.connection.counters.note("stream ended", how)
 
     # Opening again, on a thread of its own

@@ -65,7 +65,7 @@ def _is_secret(name: str) -> bool:
     return name.endswith(_SECRETS) and not name.endswith(_NOT_SECRET)
 
 
-class Rule(NamedTuple):
+class SecretPattern(NamedTuple):
     """A row of RULES: one kind of secret inside text."""
 
     name: str
@@ -194,45 +194,50 @@ _PREFIXES = (
 )
 """The beginnings of the keys of well-known services, and the pattern that follows."""
 
-RULES: Tuple[Rule, ...] = (
-    Rule("private key", ("private key",),
-         re.compile(_KEY_BLOCK.replace("(BEGIN|END)", "BEGIN") + r".*?(?:" + _KEY_BLOCK.replace("(BEGIN|END)", "END")
-                    + r"|\Z)", re.DOTALL),
-         False, "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", _all, sign="-----"),
-    Rule("header", ("authorization", "cookie", "x-api-key"), re.compile(_HEADER), False,
-         "Authorization: Bearer abc.def-ghi", _field, sign=":"),
-    Rule("scheme", ("bearer ", "basic ", "dpop "), re.compile(r"(?i)\b(bearer|basic|dpop) {1,4}([\w.~+/=-]{6,})"),
-         False, "sent bearer abcdefgh", lambda found, hide: "%s %s" % (found.group(1), hide(found.group(2))),
-         sign=" "),
-    Rule("web token", ("eyj",), re.compile(r"eyJ(?<![\w-]eyJ)[\w-]+\.[\w-]+\.[\w-]*"), False,
-         "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", _all, sign="eyJ"),
-    Rule("service key", tuple(begin.lower() for begin, _ in _PREFIXES),
-         re.compile("|".join(r"%s(?<![\w-]%s)%s" % (begin, begin, rest) for begin, rest in _PREFIXES)), False,
-         "key sk-abcdefghijklmnopqrst", _all),
-    Rule("password in a URL", ("://",), re.compile(r"://[^\s/?#@:\"'\\]{0,64}:([^\s/?#\"'\\]{1,512})@"), False,
-         "postgres://app:hunter2@db.example/x", _last, sign="://"),
-    Rule("signature in a URL", ("signature=", "sig="),  # of Amazon, Google and Microsoft
-         re.compile(r"(?i)(?:[?&;]|\\u0026)(?:[\w-]{0,20}signature|sig)=([^&\s\"'#\\<>]+)"), False,
-         "https://files.example/a?se=2026&sig=q83vEjRWeJA%3D", _last, sign="="),
-    Rule("authorization code", ("code=", "assertion="),
-         re.compile(r"[?&#;](?:code|(?:device|user)_code|assertion)=([^&\s\"'#\\<>]+)"), False,
-         "GET /cb?code=abc123&state=xyz", _last, sign="="),
-    Rule("code or state", ("code=", "state="),
-         re.compile(r"(?<![\w-])(?:code|state)=[\"']?([\w~.+/%-]{16,}={0,2})"), False,
-         "exchanging code=SplxlOBeZQQYbYS6WxSbIA", _code, sign="="),
-    Rule("form in HTML", ("<input", "<button"), re.compile(r"(?i)<(?:input|button)(?=[\s/])[^<>]{0,4000}"), False,
-         '<input type="hidden" name="state" value="af0ifjsldkj">', _control, sign="<"),
-    Rule("name=value", tuple(end + "=" for end in _ENDS), re.compile(_NAME + r"=[\"']?)(" + _VALUE + ")"), False,
-         "./run DB_PASSWORD=hunter2", _last, True, "="),
-    Rule("member", tuple(end + quote for end in _ENDS for quote in "\"'\\"),  # JSON in text, its quotes perhaps escaped
-         re.compile(_NAME + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])([^\"'\\]+)"), False,
-         '{"password": "hunter2"}', _last, True, ":"),
-    Rule("name: value", _ENDS, re.compile(_NAME + r"\s{0,2}(?::=|:|=)\s{0,2}[\"']?)(" + _VALUE + ")"), True,
-         "api_key: hunter2", _last),
-    Rule("long hexadecimal", (), re.compile(r"(?<!\w)(?:0x)?[0-9a-fA-F]{32,}(?!\w)"), True,
-         "digest 0123456789abcdef0123456789abcdef", _all),
-    Rule("long base64", (), re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{40,}={0,2}"), True,
-         "got q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=", _random),
+RULES: Tuple[SecretPattern, ...] = (
+    SecretPattern("private key", ("private key",),
+                  re.compile(_KEY_BLOCK.replace("(BEGIN|END)", "BEGIN") + r".*?(?:" + _KEY_BLOCK.replace("(BEGIN|END)",
+                                                                                                         "END")
+                             + r"|\Z)", re.DOTALL),
+                  False, "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", _all, sign="-----"),
+    SecretPattern("header", ("authorization", "cookie", "x-api-key"), re.compile(_HEADER), False,
+                  "Authorization: Bearer abc.def-ghi", _field, sign=":"),
+    SecretPattern("scheme", ("bearer ", "basic ", "dpop "),
+                  re.compile(r"(?i)\b(bearer|basic|dpop) {1,4}([\w.~+/=-]{6,})"),
+                  False, "sent bearer abcdefgh", lambda found, hide: "%s %s" % (found.group(1), hide(found.group(2))),
+                  sign=" "),
+    SecretPattern("web token", ("eyj",), re.compile(r"eyJ(?<![\w-]eyJ)[\w-]+\.[\w-]+\.[\w-]*"), False,
+                  "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", _all, sign="eyJ"),
+    SecretPattern("service key", tuple(begin.lower() for begin, _ in _PREFIXES),
+                  re.compile("|".join(r"%s(?<![\w-]%s)%s" % (begin, begin, rest) for begin, rest in _PREFIXES)), False,
+                  "key sk-abcdefghijklmnopqrst", _all),
+    SecretPattern("password in a URL", ("://",), re.compile(r"://[^\s/?#@:\"'\\]{0,64}:([^\s/?#\"'\\]{1,512})@"), False,
+                  "postgres://app:hunter2@db.example/x", _last, sign="://"),
+    SecretPattern("signature in a URL", ("signature=", "sig="),  # of Amazon, Google and Microsoft
+                  re.compile(r"(?i)(?:[?&;]|\\u0026)(?:[\w-]{0,20}signature|sig)=([^&\s\"'#\\<>]+)"), False,
+                  "https://files.example/a?se=2026&sig=q83vEjRWeJA%3D", _last, sign="="),
+    SecretPattern("authorization code", ("code=", "assertion="),
+                  re.compile(r"[?&#;](?:code|(?:device|user)_code|assertion)=([^&\s\"'#\\<>]+)"), False,
+                  "GET /cb?code=abc123&state=xyz", _last, sign="="),
+    SecretPattern("code or state", ("code=", "state="),
+                  re.compile(r"(?<![\w-])(?:code|state)=[\"']?([\w~.+/%-]{16,}={0,2})"), False,
+                  "exchanging code=SplxlOBeZQQYbYS6WxSbIA", _code, sign="="),
+    SecretPattern("form in HTML", ("<input", "<button"), re.compile(r"(?i)<(?:input|button)(?=[\s/])[^<>]{0,4000}"),
+                  False,
+                  '<input type="hidden" name="state" value="af0ifjsldkj">', _control, sign="<"),
+    SecretPattern("name=value", tuple(end + "=" for end in _ENDS), re.compile(_NAME + r"=[\"']?)(" + _VALUE + ")"),
+                  False,
+                  "./run DB_PASSWORD=hunter2", _last, True, "="),
+    # JSON in text, its quotes perhaps escaped
+    SecretPattern("member", tuple(end + quote for end in _ENDS for quote in "\"'\\"),
+                  re.compile(_NAME + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])([^\"'\\]+)"), False,
+                  '{"password": "hunter2"}', _last, True, ":"),
+    SecretPattern("name: value", _ENDS, re.compile(_NAME + r"\s{0,2}(?::=|:|=)\s{0,2}[\"']?)(" + _VALUE + ")"), True,
+                  "api_key: hunter2", _last),
+    SecretPattern("long hexadecimal", (), re.compile(r"(?<!\w)(?:0x)?[0-9a-fA-F]{32,}(?!\w)"), True,
+                  "digest 0123456789abcdef0123456789abcdef", _all),
+    SecretPattern("long base64", (), re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{40,}={0,2}"), True,
+                  "got q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=", _random),
 )
 """The secrets that are masked inside text, in this order."""
 _SURE = tuple(rule for rule in RULES if not rule.guess)

@@ -42,7 +42,7 @@ from typing import IO, Any, Callable, Dict, List, Optional, Union
 
 from ..diagnostics.packagelog import Counters, log_raised
 from ..diagnostics.redaction import redact, redact_text
-from ..options import spelt
+from ..options import strict_options
 
 AuditTarget = Union[str, "os.PathLike[str]", IO[Any], Callable[[Dict[str, Any]], Any]]
 """A path to append to, an open file of text or bytes, or a function that gets each event as a dict."""
@@ -64,7 +64,7 @@ class Audit:
     called without any lock, by several threads at a time.
     """
 
-    @spelt
+    @strict_options
     def __init__(
         self,
         target: AuditTarget,

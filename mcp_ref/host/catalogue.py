@@ -32,7 +32,7 @@ from ..errors import METHOD_NOT_FOUND, PeerError
 from ..messages.prompts import Prompt
 from ..messages.resources import Resource, ResourceTemplate
 from ..messages.tools import Tool, ToolAnnotations
-from ..options import spelt
+from ..options import strict_options
 from ..protocol.metakeys import is_for_model
 from ..revisions import Revision
 from .audit import digest
@@ -51,7 +51,7 @@ _SERVER = re.compile(r"[A-Za-z0-9](?:_?[A-Za-z0-9-])*")
 _SHORTEST_RULE = MAX_SERVER_NAME + len(SEPARATOR) + 1 + _DIGITS
 
 
-@spelt
+@strict_options
 @dataclass
 class NameRule:
     """A rule for the names of tools that a model accepts: ``max_length`` letters, digits, ``_`` and ``-``; ``.`` with

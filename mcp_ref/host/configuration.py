@@ -40,7 +40,7 @@ import re
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple, Union
 
-from ..options import closest, spelt
+from ..options import closest, strict_options
 from ..streamable.client.posts import check
 from ..urls import scheme_of
 from .catalogue import server_name
@@ -388,7 +388,7 @@ class ServerEntry(NamedTuple):
             reached, sorted(self.env or ()), self.cwd, sorted(self.headers or ()))  # values may be secret
 
 
-@spelt
+@strict_options
 def read_config(
     config: Config, unsupported: Optional[MutableMapping[str, str]] = None, *, ask_input: Optional[AskInput] = None,
 ) -> Dict[str, ServerEntry]:

@@ -43,7 +43,7 @@ from ..jsontext import JsonError, is_deep
 from ..limits import DEFAULT, Limits
 from ..messages.mrtr import InputRequiredResult
 from ..methods import SKILLS
-from ..options import spelt, takes, with_defaults
+from ..options import strict_options, takes, with_defaults
 from ..threads import available, start_thread
 from ..version import __version__
 from .audit import Audit, AuditTarget
@@ -437,7 +437,7 @@ class Host:
 
     # Tools
 
-    @spelt
+    @strict_options
     def tools(self, server: Optional[str] = None) -> List[HostTool]:
         """Return the tools of all servers, or of one, by server and in its order; from memory if nothing has changed.
 
@@ -523,7 +523,7 @@ class Host:
 
     # Resources
 
-    @spelt
+    @strict_options
     def resources(self, server: Optional[str] = None) -> List[HostResource]:
         """Return the resources that all servers list, or only ``server``: in the order of the servers' names, each
         server's in its own order.
@@ -533,7 +533,7 @@ class Host:
         """
         return self._gather("resources", server, lambda member: resources_of(member.name, member.client))
 
-    @spelt
+    @strict_options
     def resource_templates(self, server: Optional[str] = None) -> List[HostResourceTemplate]:
         """Return the resource templates that all servers list, or only ``server``; in order and raising as `resources`.
         """
@@ -562,7 +562,7 @@ class Host:
 
     # Prompts
 
-    @spelt
+    @strict_options
     def prompts(self, server: Optional[str] = None) -> List[HostPrompt]:
         """Return the prompts that all servers list, or only ``server``, each under its qualified name; in order and
         raising as `tools`."""
@@ -594,7 +594,7 @@ class Host:
 
     # Skills
 
-    @spelt
+    @strict_options
     def skills(self, server: Optional[str] = None) -> "List[HostSkill]":
         """Return the skills that all servers list, or only ``server``; in order and raising as `tools`. See
         `mcp_ref.ext.skills.host`."""

@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, MutableSe
 
 from ..diagnostics.packagelog import log_raised, name_of
 from ..errors import McpError
-from ..options import spelt
+from ..options import strict_options
 
 if TYPE_CHECKING:
     from ..client.elicitation import UrlRequest
@@ -68,7 +68,7 @@ class Denied(McpError):
 # -- Answers -----------------------------------------------------------------------------------
 
 
-@spelt
+@strict_options
 @dataclass
 class Allow:
     """A yes. ``instead``: a yes to this in place of what was asked for.
@@ -80,7 +80,7 @@ class Allow:
     all_servers: bool = False
 
 
-@spelt
+@strict_options
 @dataclass
 class Deny:
     """A no. ``reason`` is for the caller and the audit log; no server sees it."""
@@ -113,7 +113,7 @@ Answer = Union[Allow, Deny, bool]
 # -- Questions ---------------------------------------------------------------------------------
 
 
-@spelt
+@strict_options
 @dataclass
 class ToolCall:
     """The question: may this tool be called with these arguments [.. server/tools §User Interaction Model] SHOULD?
@@ -157,7 +157,7 @@ class ToolCall:
         return self.tool.annotations
 
 
-@spelt
+@strict_options
 @dataclass
 class SamplingRequest:
     """The question: may this server have its prompt answered by a model [.. client/sampling §User Interaction Model]
@@ -205,7 +205,7 @@ class RootsRequest:
     roots: "List[Root]"
 
 
-@spelt
+@strict_options
 @dataclass
 class SkillLoad:
     """The question: may the instructions of this skill be given to the model
@@ -230,7 +230,7 @@ Question = Union[ToolCall, SamplingRequest, SamplingResult, ElicitationRequest, 
 class Policy:
     """Decisions as functions; the table above says what holds without one."""
 
-    @spelt
+    @strict_options
     def __init__(
         self,
         *,
@@ -305,7 +305,7 @@ class AskOnce:
     Thread-safe; two calls at the same time may both be asked about.
     """
 
-    @spelt
+    @strict_options
     def __init__(self, ask: Callable[[Any], Answer], approved: Optional[MutableSet[str]] = None) -> None:
         self.approved: MutableSet[str] = set() if approved is None else approved
         self._ask = ask
@@ -339,7 +339,7 @@ class AllowListed:
     in `AskOnce` for that. Thread-safe.
     """
 
-    @spelt
+    @strict_options
     def __init__(self, names: Iterable[str], otherwise: Optional[Callable[[ToolCall], Answer]] = None) -> None:
         self.names: Set[str] = set(names)
         self._otherwise = otherwise

@@ -1,8 +1,8 @@
 """A JSON Schema validator: dialect 2020-12, and draft-07 where `$schema` says so.
 
 Tools describe their arguments and results with JSON Schema, so a server validates what a model wrote, and a client
-what a server returned. Schema and instance may both come from an attacker: `Bounds` limits what that costs, and `refs`
-fetches nothing.
+what a server returned. Schema and instance may both come from an attacker: `SchemaBounds` limits what that costs, and
+`refs` fetches nothing.
 
     >>> from mcp_ref.jsonschema import validate
     >>> schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
@@ -42,13 +42,14 @@ from typing import Any, List, Mapping, Optional
 from .compiler import Compiler
 from .dialect import DIALECTS, find_dialect, find_metaschema
 from .errors import (
-    DEFAULT_BOUNDS, Bounds, BoundsExceeded, Check, InvalidSchema, Run, SchemaError, UnresolvedReference,
+    DEFAULT_BOUNDS, BoundsExceeded, Check, InvalidSchema, Run, SchemaBounds, SchemaError, UnresolvedReference,
     UnsupportedDialect, UnsupportedPattern, Violation,
 )
 from .refs import DRAFT_07, DRAFT_2020_12, Registry, SchemaResource, load_metaschema
 
 __all__ = [
-    "Bounds", "BoundsExceeded", "DRAFT_07", "DRAFT_2020_12", "InvalidSchema", "SchemaError", "UnresolvedReference",
+    "SchemaBounds", "BoundsExceeded", "DRAFT_07", "DRAFT_2020_12", "InvalidSchema", "SchemaError",
+    "UnresolvedReference",
     "UnsupportedDialect", "UnsupportedPattern", "Validator", "Violation", "check_schema", "compile", "validate",
 ]
 
@@ -61,12 +62,13 @@ class Validator:
 
     __slots__ = ("_check", "_bounds")
 
-    def __init__(self, check: Check, bounds: Bounds) -> None:
+    def __init__(self, check: Check, bounds: SchemaBounds) -> None:
         self._check = check
         self._bounds = bounds
 
     def validate(self, instance: Any) -> List[Violation]:
-        """Return the violations of an instance, at most `Bounds.violations` of them; an empty list if it is valid.
+        """Return the violations of an instance, at most `SchemaBounds.violations` of them; an empty list if it is
+        valid.
 
         The instance is what `json.loads` returns; tuples pass for arrays. Raises BoundsExceeded.
         """
@@ -90,7 +92,7 @@ def compile(
     schema: Any,
     resources: Optional[Resources] = None,
     *,
-    bounds: Bounds = DEFAULT_BOUNDS,
+    bounds: SchemaBounds = DEFAULT_BOUNDS,
     assert_formats: bool = False,
     default_dialect: str = DRAFT_2020_12,
 ) -> Validator:
@@ -117,7 +119,7 @@ def validate(
     schema: Any,
     resources: Optional[Resources] = None,
     *,
-    bounds: Bounds = DEFAULT_BOUNDS,
+    bounds: SchemaBounds = DEFAULT_BOUNDS,
     assert_formats: bool = False,
     default_dialect: str = DRAFT_2020_12,
 ) -> List[Violation]:
@@ -132,7 +134,7 @@ def check_schema(
     schema: Any,
     resources: Optional[Resources] = None,
     *,
-    bounds: Bounds = DEFAULT_BOUNDS,
+    bounds: SchemaBounds = DEFAULT_BOUNDS,
     default_dialect: str = DRAFT_2020_12,
 ) -> List[Violation]:
     """Return the violations of a schema, by the metaschema of its dialect
@@ -157,7 +159,7 @@ def check_schema(
     return found[: bounds.violations]
 
 
-def _judge(resource: SchemaResource, resources: Resources, bounds: Bounds) -> List[Violation]:
+def _judge(resource: SchemaResource, resources: Resources, bounds: SchemaBounds) -> List[Violation]:
     uri = resource.dialect.uri
     if uri in DIALECTS:
         check = _standard_metaschema(uri)._check
@@ -171,7 +173,7 @@ def _standard_metaschema(uri: str) -> Validator:
     return compile(load_metaschema(uri))
 
 
-def _registry(schema: Any, resources: Resources, bounds: Bounds, default_dialect: str) -> Registry:
+def _registry(schema: Any, resources: Resources, bounds: SchemaBounds, default_dialect: str) -> Registry:
     default = find_dialect(default_dialect, resources)
     try:
         return Registry(schema, resources, default, lambda uri: find_dialect(uri, resources), bounds)
@@ -179,6 +181,6 @@ def _registry(schema: Any, resources: Resources, bounds: Bounds, default_dialect
         raise _too_deep(bounds) from None
 
 
-def _too_deep(bounds: Bounds) -> BoundsExceeded:
+def _too_deep(bounds: SchemaBounds) -> BoundsExceeded:
     """The interpreter's own limit came first: the caller was already deep, or much nests between two references."""
     return BoundsExceeded("depth", bounds.depth, "schema or instance nests deeper than the interpreter can follow")

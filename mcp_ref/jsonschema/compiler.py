@@ -19,7 +19,8 @@ Three decisions make the result small and quick:
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from .errors import (
-    Bounds, BoundsExceeded, Check, Found, InvalidSchema, KeywordFault, Path, Run, Step, UnsupportedPattern, accept,
+    BoundsExceeded, Check, Found, InvalidSchema, KeywordFault, Path, Run, SchemaBounds, Step, UnsupportedPattern,
+    accept,
 )
 from .refs import LAST, Keyword, Registry, SchemaPlace, SchemaResource
 
@@ -61,7 +62,7 @@ class ReferenceTarget:
 class Compiler:
     """A compiler of the places of one registry. ``assert_formats`` makes `format` an assertion."""
 
-    def __init__(self, registry: Registry, bounds: Bounds, assert_formats: bool = False) -> None:
+    def __init__(self, registry: Registry, bounds: SchemaBounds, assert_formats: bool = False) -> None:
         self.registry = registry
         self.bounds = bounds
         self.assert_formats = assert_formats

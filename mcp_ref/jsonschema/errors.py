@@ -14,7 +14,7 @@ A *schema* that cannot be used raises::
       BoundsExceeded        the schema, or its use on this instance, costs more than a named limit allows
 
 A schema is a small program, and a peer may have written it: twenty lines with `$ref` and `allOf` can ask for 2^40
-steps, ``{"$ref": "#"}`` for infinitely many. Three limits (`Bounds`) stop that [2026-07-28 basic/index
+steps, ``{"$ref": "#"}`` for infinitely many. Three limits (`SchemaBounds`) stop that [2026-07-28 basic/index
 §Composition-Keyword Resource Use] SHOULD:
 
 * `depth` - how deep schemas nest when they are compiled, and how deep references nest while an instance is checked;
@@ -198,7 +198,7 @@ class UnsupportedPattern(SchemaError):
 
 
 class BoundsExceeded(SchemaError):
-    """A limit of `Bounds` was reached; `limit` is its name."""
+    """A limit of `SchemaBounds` was reached; `limit` is its name."""
 
     def __init__(self, limit: str, allowed: Union[int, float], what: str) -> None:
         super().__init__("%s: more than the limit %s=%s allows" % (what, limit, allowed))
@@ -220,12 +220,12 @@ def _cut(text: str, length: int = 120) -> str:
 clock: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
 
 FUEL = 32
-LEVELS = 2  # times `Bounds.depth`: subschemas that are checked inside each other, those behind references, too
+LEVELS = 2  # times `SchemaBounds.depth`: subschemas that are checked inside each other, those behind references, too
 LONG = 256  # items, properties or characters above which a scan counts as work
 
 
 @dataclass(frozen=True)
-class Bounds:
+class SchemaBounds:
     """Limits of one schema and its use. Reaching one raises `BoundsExceeded` with its name, `violations` excepted."""
 
     depth: int = 128
@@ -240,7 +240,7 @@ class Bounds:
     """The list of violations is cut off here."""
 
 
-DEFAULT_BOUNDS = Bounds()
+DEFAULT_BOUNDS = SchemaBounds()
 
 Found = Optional[List[Violation]]
 """The violations that a check found; None for none."""
@@ -278,7 +278,7 @@ class Run:
     fuel = FUEL
     started: Optional[float] = None
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: SchemaBounds) -> None:
         self.bounds = bounds
 
     def enter(self, levels: int) -> None:
@@ -306,7 +306,7 @@ class Run:
     def look(self) -> None:
         """Read the clock. The time starts at the first reading, shortly after the validation did.
 
-        Raises BoundsExceeded after ``Bounds.seconds``.
+        Raises BoundsExceeded after ``SchemaBounds.seconds``.
         """
         self.fuel = FUEL
         now = clock()

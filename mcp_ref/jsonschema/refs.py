@@ -27,7 +27,9 @@ are therefore frozen as bytes.
 import json
 from typing import Any, Callable, Dict, Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Tuple
 
-from .errors import Bounds, BoundsExceeded, Check, InvalidSchema, Path, Run, SchemaError, Step, UnresolvedReference
+from .errors import (
+    BoundsExceeded, Check, InvalidSchema, Path, Run, SchemaBounds, SchemaError, Step, UnresolvedReference,
+)
 
 ARRAY = (list, tuple)
 
@@ -245,7 +247,7 @@ class Registry:
         resources: Mapping[str, Any],
         default: Dialect,
         find_dialect: Callable[[str], Dialect],
-        bounds: Bounds,
+        bounds: SchemaBounds,
     ) -> None:
         self._default = default
         self._find_dialect = find_dialect

@@ -16,7 +16,7 @@ from ..codec import DecodeError, decoder
 from ..deadline import clock
 from ..errors import INVALID_PARAMS, ConnectionLost, LocalProtocolError, RpcError
 from ..jsonrpc import Request, RequestId
-from ..options import REQUEST_TIMEOUT, refuse, spelt
+from ..options import REQUEST_TIMEOUT, refuse, strict_options
 from ..protocol.lifecycle import extension_missing, extensions_in
 from ..revisions import Revision
 
@@ -175,7 +175,7 @@ class Context:
     ) -> None:
         self.connection.put_progress(token, progress, total, message, self.incoming.id, self.session)
 
-    @spelt
+    @strict_options
     def call(
         self, method: str, params: Optional[Dict[str, Any]] = None, timeout: Optional[float] = REQUEST_TIMEOUT,
         on_progress: "Optional[ProgressCallback]" = None, extend_on_progress: bool = False,
@@ -191,7 +191,7 @@ class Context:
             raise LocalProtocolError("revision %s has no requests from server to client" % self.session.rules)
         return self.connection.request(method, params, timeout, on_progress, extend_on_progress, self.incoming)
 
-    @spelt
+    @strict_options
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification that belongs to this request; nothing is sent after its answer."""
         self.check()
@@ -217,7 +217,7 @@ def _check_number(name: str, value: Any) -> None:
         raise ValueError("%s must be finite, got %r" % (name, value))
 
 
-@spelt
+@strict_options
 class Route:
     """The way in which one method is answered in one session: made once, used for every request.
 

@@ -43,7 +43,9 @@ from ..errors import (
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, LocalProtocolError,
     PeerProtocolError, Rejected, RpcError,
 )
-from ..jsonrpc import Batch, Error, Frame, Malformed, Notification, Request, RequestId, Result, encode, parse, shown
+from ..jsonrpc import (
+    Batch, ErrorResponse, Frame, Malformed, Notification, Request, RequestId, ResultResponse, encode, parse, shown,
+)
 from ..limits import DEFAULT, Limits
 from ..methods import BOTH, CANCELLED, INITIALIZE, INITIALIZED, NOTIFICATION, PROGRESS, REQUEST
 from ..protocol import lifecycle
@@ -55,14 +57,14 @@ from ..transports.lines.fds import tell_of_fork
 from .context import Context, Route, log_raised
 from .executors import Executor, Job
 from .inflight import Incoming, Inflight, RecentIds
-from .jobs import NO_ROUTE, BatchAnswer, Call, Lane, internal_error, reraise_interrupt
+from .jobs import NO_ROUTE, BatchAnswer, Call, SerialQueue, internal_error, reraise_interrupt
 from .request_table import Progress
 from .role import Role, admit, keep_alive
 from .sender import LONG, Sender
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..transports.held import Held
+    from ..transports.held import MemoryAccount
 
 _LARGE = 64 * 1024
 """Bytes from which on a request counts as large; up to ``max_inflight`` smaller ones may run."""
@@ -76,13 +78,13 @@ class Connection(Sender):
     """
 
     batching = False  # for what stands here see `Sender`
-    _lane: Optional[Lane[Notification]] = None
+    _lane: Optional[SerialQueue[Notification]] = None
     _reason: Optional[str] = None
     _reader: Optional[int] = None
     _arrived = 0
     """The size of the message that is being taken; set by the reader, or with ``_receiving`` held."""
-    _own_held: "Optional[Held]" = None
-    large: "Optional[Dict[Incoming, Tuple[Held, int]]]" = None
+    _own_held: "Optional[MemoryAccount]" = None
+    large: "Optional[Dict[Incoming, Tuple[MemoryAccount, int]]]" = None
     """The large requests without an answer, each with its account and its size there."""
 
     def __init__(
@@ -318,7 +320,7 @@ class Connection(Sender):
             if isinstance(item, Rejected):
                 self.table.note("refused message", str(item))
                 if not (self._answers_nothing or self._waits_for_answers):
-                    self._send(Error(None, item.code, str(item)))
+                    self._send(ErrorResponse(None, item.code, str(item)))
                 continue
             if isinstance(item, Failed):
                 if self.table.active(item.id):
@@ -356,7 +358,7 @@ class Connection(Sender):
             frame = parse(data, self.batching, self.limits)
         except Malformed:
             return False
-        if not isinstance(frame, (Result, Error)) or frame.id != id:
+        if not isinstance(frame, (ResultResponse, ErrorResponse)) or frame.id != id:
             return False
         if self._arrival is not None:
             self._arrival(data)
@@ -379,7 +381,7 @@ class Connection(Sender):
                 job.abandon(RpcError(INTERNAL_ERROR, "The executor is closed"))
         self.outbox.flush_soon()
 
-    def _fails_by_names(self, frame: Result, data: bytes) -> bool:
+    def _fails_by_names(self, frame: ResultResponse, data: bytes) -> bool:
         """Check the names in the `_meta` of a result (encoded: ``data``).
 
         If they break the rules and we are strict, the request that it answers fails; then True is returned.
@@ -403,7 +405,7 @@ class Connection(Sender):
             self._notification(frame, jobs)
         elif isinstance(frame, Batch):
             self._batch(frame, jobs, about, principal)
-        elif not (isinstance(frame, Result) and (len(data) > LONG or b'"_meta"' in data)
+        elif not (isinstance(frame, ResultResponse) and (len(data) > LONG or b'"_meta"' in data)
                   and self._fails_by_names(frame, data)):
             self.table.resolve(frame)
 
@@ -431,7 +433,7 @@ class Connection(Sender):
         if error.id is not None and error.id in self.inflight:
             self._drop_duplicate(error.id)
         else:
-            self._answer(Error(error.id, error.code, error.message), batch)
+            self._answer(ErrorResponse(error.id, error.code, error.message), batch)
 
     def malformed(self, error: Malformed) -> None:
         """Count a message that is no frame; a broken response fails the request that it names."""
@@ -535,9 +537,9 @@ class Connection(Sender):
         """
         held, holder = self.transport.held, self.transport.holder
         if held is None:
-            from ..transports.held import Held
+            from ..transports.held import MemoryAccount
 
-            held = self._own_held = self._own_held or Held(replace(
+            held = self._own_held = self._own_held or MemoryAccount(replace(
                 self.limits, max_held_bytes_per_peer=self.limits.max_held_bytes))
         size = self._arrived
         if not held.take(holder, size, "large requests"):
@@ -637,7 +639,7 @@ class Connection(Sender):
     def _to_lane(self, notification: Notification, jobs: List[Job], size: int = 0) -> None:
         lane, limits = self._lane, self.limits
         if lane is None:
-            lane = self._lane = Lane(
+            lane = self._lane = SerialQueue(
                 self._run_notification, self._hand_over, limits.max_inflight, limits.max_unheard_bytes)
         room, schedule = lane.put(notification, size=size)
         if not room:
@@ -698,11 +700,11 @@ class Connection(Sender):
             return
         if result is not None:
             stamped = self.role.stamp(result, context.session.rules)
-            data = encode(Result(request.id, stamped), self.limits)
+            data = encode(ResultResponse(request.id, stamped), self.limits)
             self.check_meta(data, stamped, context.session)
         call.reply(None, data)
 
-    def _answer(self, answer: Error, batch: Optional[BatchAnswer]) -> None:
+    def _answer(self, answer: ErrorResponse, batch: Optional[BatchAnswer]) -> None:
         if batch is None:
             self._send(answer)
         else:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Optional, Tuple,
 
 from ..diagnostics.packagelog import log_raised, name_of
 from ..errors import McpError, NoThreads, RequestCancelled
-from ..jsonrpc import Error, Result
+from ..jsonrpc import ErrorResponse, ResultResponse
 from ..options import REQUEST_TIMEOUT
 from ..threads import Wait, available, start_or_call
 from .context import about
 from .dispatcher import Connection
 from .executors import Job
-from .jobs import Lane, reraise_interrupt
+from .jobs import SerialQueue, reraise_interrupt
 from .request_table import Pending, Progress, ProgressCallback
 
 Callback = Tuple[str, Callable[[], Any]]
@@ -42,7 +42,7 @@ class RequestFuture(_Future[Answer]):
         self._connection = connection
         self._convert = convert
         self._pending: Optional[Pending] = None
-        self._lane: Optional[Lane[Callback]] = None
+        self._lane: Optional[SerialQueue[Callback]] = None
 
     def send(
         self, method: str, params: Optional[Dict[str, Any]], timeout: Optional[float] = REQUEST_TIMEOUT,
@@ -91,7 +91,7 @@ class RequestFuture(_Future[Answer]):
     def _later(self, who: str, function: Callable[[], Any], always: bool, size: int = 0) -> None:
         limits = self._connection.limits
         if self._lane is None:  # made late, because few futures have callbacks; only the reader comes here
-            self._lane = Lane(self._call, self._schedule, limits.max_inflight, limits.max_unheard_bytes)
+            self._lane = SerialQueue(self._call, self._schedule, limits.max_inflight, limits.max_unheard_bytes)
         room, schedule = self._lane.put((who, function), always, size)
         if not room:
             self._connection.counters.note(
@@ -114,9 +114,9 @@ class RequestFuture(_Future[Answer]):
         elif isinstance(item, RequestCancelled):
             super().cancel()
             self.set_running_or_notify_cancel()
-        elif isinstance(item, Result):
+        elif isinstance(item, ResultResponse):
             self._convert_result(item.result)  # type: ignore[arg-type]  # what arrives is never `Encoded`
-        elif isinstance(item, Error):
+        elif isinstance(item, ErrorResponse):
             try:
                 pending.answer(item)
             except McpError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Generic, Optional,
 
 from .. import threads
 from ..errors import ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, McpError, RequestCancelled, RpcError
-from ..jsonrpc import Error, Message, Request, RequestId, Result, encode, shown
+from ..jsonrpc import ErrorResponse, Message, Request, RequestId, ResultResponse, encode, shown
 from ..jsontext import JsonError
 from ..limits import DEFAULT
 from .context import HANDLED, Context, Route, log_raised
@@ -69,7 +69,7 @@ class Call(Job):
                     threads.end_copy()
             if route.deferred:
                 return
-            answer: Message = Result(request.id, result)
+            answer: Message = ResultResponse(request.id, result)
             data = encode(answer, connection.limits) if batch is None else self._encode_in_batch(batch, answer)
             if len(data) > LONG or b'"_meta"' in data:
                 connection.check_meta(data, result, self.session)
@@ -84,7 +84,7 @@ class Call(Job):
 
     def abandon(self, error: McpError) -> None:
         rpc = error if isinstance(error, RpcError) else RpcError(INTERNAL_ERROR, str(error))
-        self.reply(Error(self.request.id, rpc.code, rpc.message, rpc.data))
+        self.reply(ErrorResponse(self.request.id, rpc.code, rpc.message, rpc.data))
 
     def reply(self, answer: Optional[Message], data: Optional[bytes] = None) -> None:
         """Finish the request: its answer goes out, unless it was cancelled before. ``data``: the answer, encoded."""
@@ -119,7 +119,7 @@ class Call(Job):
         except JsonError as error:
             id = getattr(answer, "id", None)
             log_raised(self.connection, "encoding an answer", error, "an error with data that JSON cannot hold", id)
-            return encode(Error(id, INTERNAL_ERROR, "Internal error"))
+            return encode(ErrorResponse(id, INTERNAL_ERROR, "Internal error"))
 
     # Handlers that raise
 
@@ -129,12 +129,12 @@ class Call(Job):
             return self._failure(error, context)
         except Exception as another:
             log_raised(self.connection, "making an answer of a failure", another, self.request.method, self.request.id)
-            return Error(self.request.id, INTERNAL_ERROR, "Internal error")
+            return ErrorResponse(self.request.id, INTERNAL_ERROR, "Internal error")
 
     def _failure(self, error: BaseException, context: Context) -> Message:
         """Return the answer, and tell the transport of a request that was refused as such."""
         answer, replies = failure(error, context, self.route), self.connection.replies
-        if replies is not None and isinstance(answer, Error) and answer.code in ABOUT_REQUESTS:
+        if replies is not None and isinstance(answer, ErrorResponse) and answer.code in ABOUT_REQUESTS:
             replies.refused(self.incoming.id, answer.code)
         return answer
 
@@ -152,7 +152,7 @@ class Call(Job):
             del data
         return encode(self._left_out("run, but its result is left out"))
 
-    def _left_out(self, what: str) -> Error:
+    def _left_out(self, what: str) -> ErrorResponse:
         """Return the error that stands in a batch for an answer that has no room there.
 
         [JSON-RPC 2.0 §5.1] has no code of its own for that; it is the server's, as where too many requests run.
@@ -160,7 +160,7 @@ class Call(Job):
         limit = "max_batch_answer_bytes (%d)" % self.connection.limits.max_batch_answer_bytes
         self.connection.counters.note("batch answer left out", "%s: %s" % (shown(self.request.method), limit))
         text = "Internal error: the answers to this batch exceed %s, so this request was %s: send fewer at once"
-        return Error(self.request.id, INTERNAL_ERROR, text % (limit, what))
+        return ErrorResponse(self.request.id, INTERNAL_ERROR, text % (limit, what))
 
 
 def failure(error: BaseException, context: Context, route: Route) -> Message:
@@ -170,15 +170,15 @@ def failure(error: BaseException, context: Context, route: Route) -> Message:
         error = context.connection.role.answer_error(context, error, fault is not None)
         if isinstance(error, RpcError):
             # [2025-11-25.. basic/index §Error Responses] MUST: the id of the request
-            return Error(request.id, error.code, error.message, error.data)
+            return ErrorResponse(request.id, error.code, error.message, error.data)
     if isinstance(error, RequestCancelled) and context.incoming.cancelled:
-        return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
+        return ErrorResponse(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
     if fault is not None and isinstance(error, Exception):
         result = fault(context, error)
         if result is not None:
-            return Result(request.id, result)
+            return ResultResponse(request.id, result)
     rpc = internal_error(context, error)
-    return Error(request.id, rpc.code, rpc.message, rpc.data)
+    return ErrorResponse(request.id, rpc.code, rpc.message, rpc.data)
 
 
 def internal_error(context: Context, error: BaseException) -> RpcError:
@@ -200,7 +200,7 @@ NO_ROUTE = Route(_unreachable, inline=True)
 """The route of a request that is refused, or answered later."""
 
 
-class Lane(Job, Generic[Item]):
+class SerialQueue(Job, Generic[Item]):
     """A queue of notifications, or callbacks, for user code, which takes them one at a time, in the order they came.
 
     ``run`` takes one item; ``again`` schedules this job again, for the items that it could not finish. Nobody waits for

@@ -26,7 +26,7 @@ from typing import Callable, Deque, Optional, Sequence, Tuple
 from ..deadline import clock
 from ..diagnostics.packagelog import log_raised
 from ..errors import INTERNAL_ERROR, RpcError
-from ..options import spelt
+from ..options import strict_options
 from ..threads import start_thread
 from .executors import Executor, Job
 from .outbox import Outbox
@@ -41,7 +41,7 @@ class MainThreadQueue(Executor):
 
     needs_pump = True
 
-    @spelt
+    @strict_options
     def __init__(
         self, stall_after: float = 5.0, post: Optional[Callable[[Callable[[], None]], object]] = None
     ) -> None:
@@ -73,7 +73,7 @@ class MainThreadQueue(Executor):
                 log_raised("post of MainThreadQueue", error)
         return True
 
-    @spelt
+    @strict_options
     def pump(self, max_ms: float = 10.0) -> int:
         """Run queued handlers for about ``max_ms`` milliseconds, and return how many ran. Never waits for one.
 
@@ -81,7 +81,7 @@ class MainThreadQueue(Executor):
         """
         return self._pump(clock() + max_ms / 1000.0)
 
-    @spelt
+    @strict_options
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Sleep until there is something to pump. Return False after ``timeout`` seconds. For hosts without a timer."""
         with self._lock:

@@ -8,7 +8,7 @@ the caller's thread.
 
 A wait ends in one of these ways:
 
-- the answer: a `Result`, or an `Error` (raised as `PeerError`);
+- the answer: a `ResultResponse`, or an `ErrorResponse` (raised as `PeerError`);
 - the deadline: `RequestTimeout`; progress may move it, up to a ceiling that nothing moves
   [2025-03-26..2025-11-25 basic/lifecycle §Timeouts] [2026-07-28 basic/patterns/cancellation §Timeouts] SHOULD,
   [..2025-11-25 basic/lifecycle §Error Handling] SHOULD;
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set, Unio
 from ..deadline import Deadline
 from ..diagnostics.packagelog import Counters
 from ..errors import Busy, ConnectionLost, McpError, PeerError, RequestTimeout
-from ..jsonrpc import Error, RequestId, Result
+from ..jsonrpc import ErrorResponse, RequestId, ResultResponse
 from ..limits import DEFAULT, Limits
 from ..transports.lines.fds import FORKED
 
@@ -41,7 +41,7 @@ ProgressCallback = Callable[[float, Optional[float], Optional[str]], object]
 
 _LONG_PROGRESS = 16 * 1024
 """The characters of a progress message above which it does not wait behind others."""
-Outcome = Union[Result, Error, McpError]
+Outcome = Union[ResultResponse, ErrorResponse, McpError]
 
 
 class Progress:
@@ -98,7 +98,7 @@ class Pending:
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:
         """Hand over progress or the outcome; called once, by the thread that took the request out of the table."""
-        if isinstance(item, (Result, Error)):
+        if isinstance(item, (ResultResponse, ErrorResponse)):
             self.message = None  # a future may be kept for long after its answer; a failure is still to be withdrawn
         if self.settle is not None:
             self.settle(self, item)
@@ -132,9 +132,9 @@ class Pending:
 
     def answer(self, outcome: Outcome) -> Dict[str, Any]:
         """Return the result object, or raise the exception that this outcome is."""
-        if isinstance(outcome, Result):
+        if isinstance(outcome, ResultResponse):
             return outcome.result  # type: ignore[return-value]  # what arrives is never `Encoded`
-        if isinstance(outcome, Error):
+        if isinstance(outcome, ErrorResponse):
             raise PeerError(outcome.code, outcome.message, outcome.data, self.method, self.id)
         raise outcome
 
@@ -192,14 +192,14 @@ class RequestTable:
         with self._lock:
             return self._pending.pop(pending.id, None) is not None
 
-    def resolve(self, answer: Union[Result, Error]) -> None:
+    def resolve(self, answer: Union[ResultResponse, ErrorResponse]) -> None:
         """Deliver an answer; a late, unknown or second one is counted and dropped, never fatal
         [..2025-11-25 basic/utilities/cancellation §Timing Considerations] MUST
         [2026-07-28 basic/patterns/cancellation §Timing Considerations] MUST."""
         with self._lock:
             pending = self._pending.pop(answer.id, None) if answer.id is not None else None
             if pending is not None and pending.as_task and pending.on_progress is not None \
-                    and isinstance(answer, Result) and len(self._tasks) < self._limits.max_pending:
+                    and isinstance(answer, ResultResponse) and len(self._tasks) < self._limits.max_pending:
                 self._tasks[pending.id] = pending
         if pending is not None:
             pending.deliver(answer)

@@ -15,7 +15,7 @@ from .. import deadline
 from ..deadline import Deadline, Rates
 from ..diagnostics.packagelog import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError, NoThreads, RequestCancelled, TooManyQuestions
-from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
+from ..jsonrpc import ErrorResponse, Message, Notification, Request, RequestId, encode
 from ..jsontext import JsonError, dumps
 from ..limits import Limits
 from ..methods import CANCELLED, INITIALIZE, NOTIFICATION, PROGRESS, REQUEST
@@ -93,8 +93,8 @@ class Sender:
             return ExchangeOutbox(self.exchanges, transport.name, limits.max_outbox_bytes), Workers
         return Outbox(transport, transport.name, limits.max_outbox_bytes), Workers
 
-    def _with_id(self, error: Error) -> Error:
-        """Set how an error without readable id is written, by the revision; see `jsonrpc.Error`."""
+    def _with_id(self, error: ErrorResponse) -> ErrorResponse:
+        """Set how an error without readable id is written, by the revision; see `jsonrpc.ErrorResponse`."""
         agreed = self.session.revision
         may_omit = self.stateless_only or agreed is not None and agreed.errors_may_omit_id
         error.null_id = error.id is None and not may_omit
@@ -110,7 +110,7 @@ class Sender:
 
     def _send(self, message: Message, about: Optional[RequestId] = None) -> None:
         """Send an error, or a notification that the dispatcher itself has to send."""
-        data = encode(self._with_id(message) if isinstance(message, Error) else message, self.limits)
+        data = encode(self._with_id(message) if isinstance(message, ErrorResponse) else message, self.limits)
         self.outbox.send(
             self.outbox.outgoing(data, message.method) if isinstance(message, Notification) else data, about)
 

@@ -110,10 +110,10 @@ def tell_all(connections: Sequence[Connection], method: str, params: Optional[Di
     from ..transports.held import SharedMessage
 
     data = SharedMessage(encode(Notification(method, params)))
-    return sum(tell(connection, method, params, None, data) for connection in connections)
+    return sum(send_to_client(connection, method, params, None, data) for connection in connections)
 
 
-def tell(
+def send_to_client(
     connection: Connection, method: str, params: Optional[Dict[str, Any]] = None, context: Optional[Context] = None,
     data: Optional[bytes] = None,
 ) -> bool:

@@ -11,7 +11,7 @@ from typing import (
 
 from ..errors import LocalProtocolError, PeerProtocolError
 from ..methods import result_class
-from ..options import REQUEST_TIMEOUT, refuse, spelt, with_defaults
+from ..options import REQUEST_TIMEOUT, refuse, strict_options, with_defaults
 from ..peer.context import HANDLED, Context as RequestContext
 from .families import SAMPLE, TOOL_SAMPLE, takes_sample_options, takes_tool_sample_options
 
@@ -76,7 +76,7 @@ class Context(RequestContext):
 
         return requester_of(self)
 
-    @spelt
+    @strict_options
     def ask(
         self, method: str, params: "Model", timeout: Optional[float] = REQUEST_TIMEOUT, key: Optional[str] = None,
         read: "Optional[Callable[[Any], Any]]" = None,
@@ -190,7 +190,7 @@ class Context(RequestContext):
         key: Optional[str] = None,
     ) -> "Answer[Dict[str, Any]]": ...
 
-    @spelt
+    @strict_options
     def elicit(
         self, message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
     ) -> "Answer[Any]":
@@ -205,7 +205,7 @@ class Context(RequestContext):
         self.session.check_askable("elicitation")
         return elicit(self, message, form, timeout, key)
 
-    @spelt
+    @strict_options
     def elicit_url(
         self, message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
         key: Optional[str] = None,
@@ -248,7 +248,7 @@ class Context(RequestContext):
         self.session.check_askable("sampling")
         return sample_with_tools(self, messages, max_tokens, tools=tools, **given)
 
-    @spelt
+    @strict_options
     def list_roots(self, key: Optional[str] = None) -> "List[Root]":
         """Return the roots of the client; see `mcp_ref.server.roots.list_roots`."""
         from .roots import list_roots

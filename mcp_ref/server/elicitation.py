@@ -75,7 +75,7 @@ from ..messages.elicitation import (
     RequestedSchema, URLElicitationRequiredErrorData,
 )
 from ..methods import ELICIT, ELICITATION_COMPLETE
-from ..options import spelt
+from ..options import strict_options
 from ..peer.dispatcher import Connection
 from ..peer.session import Session
 from ..protocol.elicitation import CheckedForm, FormError, LinkError, as_json, modes, read_form, read_link
@@ -453,7 +453,7 @@ class UrlElicitationRequired(RpcError):
     links, and the handler runs again when the user has agreed; it should check that the user is done before it raises.
     """
 
-    @spelt
+    @strict_options
     def __init__(
         self, elicitations: Sequence[Elicitation], message: str = "This request needs the user to follow a link"
     ) -> None:

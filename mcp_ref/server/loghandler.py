@@ -31,7 +31,7 @@ from ..diagnostics.packagelog import log_raised
 from ..diagnostics.redaction import redact
 from ..jsontext import JsonError, dumps, is_deep
 from ..limits import DEFAULT
-from ..options import spelt
+from ..options import strict_options
 from ..peer import outbox
 from .logs import answering, log, send
 
@@ -65,7 +65,7 @@ class WireHandler(logging.Handler):
     text alone. A formatter, if one is set, makes ``data.message``.
     """
 
-    @spelt
+    @strict_options
     def __init__(self, server: "Server", level: int = logging.NOTSET, redact: bool = True,
                  traceback: bool = False) -> None:
         super().__init__(level)

@@ -29,7 +29,7 @@ from ..peer.context import HANDLED, Context, Route, params_reader
 from ..peer.dispatcher import Connection
 from ..revisions import Revision
 from ..transports.held import SharedMessage
-from .announcements import tell
+from .announcements import send_to_client
 
 if TYPE_CHECKING:
     from .server import Server
@@ -97,7 +97,7 @@ def send(
         params["_meta"] = meta
     try:
         if encoded is not None:
-            return tell(connection, LOG_MESSAGE, params, None, encoded())
+            return send_to_client(connection, LOG_MESSAGE, params, None, encoded())
         return _put(connection, params, context)
     except JsonError:
         dumps(data)  # raises the error again with the place inside the data, if the data are at fault
@@ -142,7 +142,7 @@ def _check(level: Any, logger: Any) -> None:
 
 def _put(connection: Connection, params: Dict[str, Any], context: Optional[Context]) -> bool:
     if context is None:
-        return tell(connection, LOG_MESSAGE, params)
+        return send_to_client(connection, LOG_MESSAGE, params)
     connection.notify(LOG_MESSAGE, params, context.incoming, context.session)
     return True
 
@@ -169,7 +169,7 @@ def tell_missed(connection: Connection, count: int) -> None:
     """
     level = LEVELS[max(_WARNING, _quietest(connection, None))]
     text = "messages to this client that were dropped, because it had no stream open for them: %d" % count
-    tell(connection, LOG_MESSAGE, {"level": level, "data": {"message": text}})
+    send_to_client(connection, LOG_MESSAGE, {"level": level, "data": {"message": text}})
 
 
 # Level

@@ -30,7 +30,7 @@ added only to a result with structured content and no block at all: an author wh
 
 Every result of 2026-07-28 has two members more, its type and the server that it comes from
 [2026-07-28 basic/index §Result Responses] MUST, [2026-07-28 basic/index §ResultType] MUST, [2026-07-28 basic/index
-§`_meta`] SHOULD. `Server.route` wraps each route of that revision in a `Stamp`.
+§`_meta`] SHOULD. `Server.route` wraps each route of that revision in a `CommonMembers`.
 
 An exception of an author's code becomes a record in the log for the author, and a text for the client:
 
@@ -83,7 +83,7 @@ from ..messages.content import (
 )
 from ..messages.tools import CallToolResult
 from ..methods import CALL_TOOL, COMPLETE, GET_PROMPT, READ_RESOURCE, ROOTS_CHANGED, SET_LOG_LEVEL
-from ..options import spelt
+from ..options import strict_options
 from ..peer.context import HANDLED, Context, Route, named, report
 from ..protocol.envelope import SERVER_INFO
 from ..revisions import Revision
@@ -128,7 +128,7 @@ def audio(data: bytes, mime_type: str) -> AudioContent:
     return AudioContent(data=base64_text(data), mime_type=mime_type)
 
 
-@spelt
+@strict_options
 def blob(uri: str, data: bytes, mime_type: str = PLAIN_BLOB) -> EmbeddedResource:
     """Return an embedded binary resource of these bytes."""
     contents = BlobResourceContents(uri=uri, blob=base64_text(data), mime_type=mime_type)
@@ -255,7 +255,7 @@ def _unlike_schema(violations: List[Any]) -> BadResult:
     return BadResult("the result does not fit the output schema: %s" % wrong)
 
 
-class Stamp:
+class CommonMembers:
     """Add ``resultType`` and, unless ``Server(identify=False)``, the server's name and version to each result.
 
     Only the first three members of the identity are sent; `server/discover` has the others, which are for people.

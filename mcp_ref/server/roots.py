@@ -32,7 +32,7 @@ _KEPT = "roots"
 """The key of `Connection.state` for the cached list, which `Server.on_notification_read` drops."""
 
 
-class _Kept:
+class _CachedRoots:
     """The cached roots of one client. ``changes`` counts its announcements. The lock guards both together."""
 
     def __init__(self) -> None:
@@ -58,8 +58,8 @@ class _Kept:
             self.changes += 1
 
 
-def _kept(connection: Connection) -> _Kept:
-    found: _Kept = connection.state.setdefault(_KEPT, _Kept())
+def _kept(connection: Connection) -> _CachedRoots:
+    found: _CachedRoots = connection.state.setdefault(_KEPT, _CachedRoots())
     return found
 
 

@@ -16,7 +16,7 @@ from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, Loc
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..methods import LIST_CHANGED, ROOTS_CHANGED, is_vendor, lookup
-from ..options import refuse, spelt, with_defaults
+from ..options import refuse, strict_options, with_defaults
 from ..peer.context import RequestTally, Route
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ..stores import Store
     from ..streamable.server.authenticate import Guard
     from ..streamable.server.own_routes import OwnRoute
-    from ..streamable.server.wsgi import Answer, Application, Caller as HttpCaller
-    from ..transports.held import Held
+    from ..streamable.server.wsgi import Application, Caller as HttpCaller, WsgiReply
+    from ..transports.held import MemoryAccount
     from ..transports.lines.listener import SocketListener
     from ..wiretrace import Trace
     from .families import EndpointOptions, HttpOptions
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .mrtr import States
     from .registry.around import Hook
     from .registry.caching import Cache
-    from .results import Stamp
+    from .results import CommonMembers
     from .serving import lifespan as lifespans
     from .serving.http_listener import HttpListener
 
@@ -101,12 +101,12 @@ class Server(Registration):
     """
 
     party = lifecycle.SERVER
-    _stamps: "Dict[Revision, Stamp]"
+    _stamps: "Dict[Revision, CommonMembers]"
     _tallies: Dict[str, RequestTally]
     _hooks: "List[Hook]"
     _noted: "Counter[str]"
 
-    @spelt
+    @strict_options
     def __init__(
         self,
         name: str,
@@ -194,7 +194,7 @@ class Server(Registration):
         """
         return self._announcements.once()
 
-    @spelt
+    @strict_options
     def broadcast(
         self, method: str, params: Optional[Dict[str, Any]] = None,
         wanted: Optional[Callable[[Connection], bool]] = None,
@@ -229,7 +229,7 @@ class Server(Registration):
         for feature in notified:
             feature.updated(uri, seen_by)
 
-    @spelt
+    @strict_options
     def lists_changed(self, *features: str, visible: Optional[Callable[..., Any]] = None) -> None:
         """Notify clients that they see other members of these lists than before: "tools", "resources", "prompts".
 
@@ -245,14 +245,14 @@ class Server(Registration):
         for feature in features or tuple(LIST_CHANGED):
             self._announcements.changed(feature, shown)
 
-    @spelt
+    @strict_options
     def log(self, level: str, data: Any, logger: Optional[str] = None) -> int:
         """Send a log message to every client whose level admits it, and return their number. As `Context.log`."""
         from .logs import log
 
         return log(self, level, data, logger)
 
-    @spelt
+    @strict_options
     def log_handler(self, level: int = 0, redact: bool = True, traceback: bool = False) -> "WireHandler":
         """Return a `logging.Handler` that sends records to clients; options: `mcp_ref.server.loghandler.WireHandler`.
         """
@@ -291,7 +291,7 @@ class Server(Registration):
         made = self.connection(transport)
         return self.hold(made, made.start)  # type: ignore[no-any-return]
 
-    @spelt
+    @strict_options
     def hold(self, holder: object, begin: Optional[Callable[[], Any]] = None) -> Any:
         """Keep ``lifespan`` open until `let_go` is called with the same object. Raises what entering it raises.
 
@@ -385,7 +385,7 @@ class Server(Registration):
     def handle(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"", *, peer: str = "",
         **unknown: NoReturn
-    ) -> "Answer":
+    ) -> "WsgiReply":
         """Answer one HTTP request to ``/mcp``, for use in any framework: returns ``status``, ``headers``, ``chunks``.
 
         ``peer``: the address of the client; without it the limits of an address (``max_session_share``) do not hold.
@@ -461,7 +461,7 @@ class Server(Registration):
 
     # HTTP
 
-    @spelt
+    @strict_options
     def http_route(
         self, method: str, path: str, function: Optional[Callable[["HttpRequest"], Any]] = None, *,
         access: str = "clients",
@@ -486,7 +486,7 @@ class Server(Registration):
 
     # Observing
 
-    @spelt
+    @strict_options
     def around(self, function: "Hooking" = None) -> "Hooking":  # type: ignore[assignment]
         """Have a function called around every request, ``function(method, params, principal, proceed)``; a decorator.
 
@@ -566,12 +566,12 @@ class Server(Registration):
         """Return a deferred result with the members that every result has. Other results are stamped by their route."""
         return self._stamp(revision)(result) if revision.stateless else result
 
-    def _stamp(self, revision: Revision) -> "Stamp":
+    def _stamp(self, revision: Revision) -> "CommonMembers":
         found = self._stamps.get(revision)
         if found is None:
-            from .results import Stamp
+            from .results import CommonMembers
 
-            found = self._stamps[revision] = Stamp(self, revision)
+            found = self._stamps[revision] = CommonMembers(self, revision)
         return found
 
     def declared(self, revision: Revision) -> Dict[str, Any]:
@@ -647,11 +647,11 @@ class Server(Registration):
         tell_missed(connection, count)
 
     @property
-    def held(self) -> "Held":
+    def held(self) -> "MemoryAccount":
         """The account of the memory that clients make this server hold, over all its listeners."""
-        from ..transports.held import Held
+        from ..transports.held import MemoryAccount
 
-        return self._features.setdefault("held", Held(self.limits))  # type: ignore[no-any-return]
+        return self._features.setdefault("held", MemoryAccount(self.limits))  # type: ignore[no-any-return]
 
     def on_closed(self, connection: Connection, reason: str) -> None:
         """Forget everything of a client that has disconnected."""

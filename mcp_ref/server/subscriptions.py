@@ -53,7 +53,7 @@ from ..protocol.envelope import SUBSCRIPTION
 from ..protocol.uris import containers, fault
 from ..revisions import Revision
 from ..transports.held import peer_of
-from .announcements import tell, tell_all, those_who_see
+from .announcements import send_to_client, tell_all, those_who_see
 from .resources import check_uri, not_found
 
 if TYPE_CHECKING:
@@ -283,7 +283,8 @@ class Listener:
         if method is None:
             context.complete(params)
             return
-        tell(context.connection, method, dict(params or {}, _meta={SUBSCRIPTION: context.request_id}), context)
+        send_to_client(context.connection, method, dict(params or {}, _meta={SUBSCRIPTION: context.request_id}),
+                       context)
 
 
 class Listeners:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from ..deadline import Deadline
     from ..protocol.streamable_http.mirrored import Mirrored
     from ..revisions import Revision
-    from .held import Held
+    from .held import MemoryAccount
 
 PIPE, REPLIES, EXCHANGES = "pipe", "replies", "exchanges"
 
@@ -110,7 +110,7 @@ class Transport:
     """The id of the session that the messages belong to (HTTP), a secret of its client; None where there is none."""
     same_machine = False
     """True if the peer is certainly a process of this machine, which may be told more of what goes wrong."""
-    held: "Optional[Held]" = None
+    held: "Optional[MemoryAccount]" = None
     """The account of what peers make this process hold, see `held`; None: the limits of the connection suffice."""
     holder: Hashable = None
     """The key of the peer in that account."""

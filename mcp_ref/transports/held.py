@@ -44,7 +44,7 @@ class SharedMessage(bytes):
     __slots__ = ()
 
 
-class Held:
+class MemoryAccount:
     """The account of one server. Thread-safe; its lock is held for moments only, and nothing is called meanwhile.
 
     ``counters``: how often there was no room, by what it was for.

@@ -30,7 +30,7 @@ Matching takes time in proportion to the length of the URI, for every template.
 
 `syntax` has the parser, and expansion; matching stands here. There a template becomes a list of nodes: literal bytes,
 and slots, which hold one variable or all parameters of neighbouring named expressions. `_Match` finds the text of each
-slot, `_Reader` makes values out of the texts.
+slot, `_ValueReader` makes values out of the texts.
 """
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
@@ -152,7 +152,7 @@ def _matched(prepared: PreparedTemplate, uri: str) -> Optional[Dict[str, Any]]:
     if not raw.startswith(start) or not raw.endswith(end) or len(raw) < len(start) + len(end):
         return None                     # the usual case among many templates
     texts = _Match(nodes, raw[len(start):len(raw) - len(end)]).texts()
-    return None if texts is None else _Reader().read(texts)
+    return None if texts is None else _ValueReader().read(texts)
 
 
 def _prepare(parts: List[Part], template: str) -> PreparedTemplate:
@@ -295,7 +295,7 @@ def _run_back(places: int, allowed: int) -> int:
     return places | ((((allowed + steps) ^ allowed) | steps) & allowed)
 
 
-class _Reader:
+class _ValueReader:
     """The collection of the values of variables. The methods return False if there is no match after all."""
 
     def __init__(self) -> None:

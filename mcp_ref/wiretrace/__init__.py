@@ -92,7 +92,7 @@ from ..diagnostics.masking import MOST_LEARNT, Masker
 from ..diagnostics.packagelog import USERCODE, get_logger, log_raised, name_of
 from ..jsontext import JsonError, dumps, loads
 from ..limits import DEFAULT
-from ..options import spelt
+from ..options import strict_options
 from ..version import __version__
 from .text import AUTO, TextSink
 
@@ -191,7 +191,7 @@ class Position:
     """The number of the line of the last event, from 1; 0 where the recording has no lines."""
 
 
-@spelt
+@strict_options
 class Trace:
     """Takes events and gives them to the sinks; the module's docstring says on which threads.
 
@@ -258,7 +258,7 @@ class Trace:
             except Exception as error:
                 self._drop(entry, error)
 
-    @spelt
+    @strict_options
     def message(
         self, direction: str, data: bytes, connection: str = "", exchange: int = 0,
         sse: Optional[Dict[str, Any]] = None,
@@ -283,7 +283,7 @@ class Trace:
         self._give(Event(self._now(), direction, MESSAGE, value, text, connection, exchange, more))
         return found
 
-    @spelt
+    @strict_options
     def tell(
         self, kind: str, direction: str = "", members: Mapping[str, Any] = _NONE, note: str = "", connection: str = "",
         exchange: int = 0,
@@ -313,12 +313,12 @@ class Trace:
         """Report that the conversation entered another state."""
         self.tell(STATE, note=text)
 
-    @spelt
+    @strict_options
     def transport(self, text: str, direction: str = "", connection: str = "") -> None:
         """Report an event of the transport for which there is no kind."""
         self.tell(TRANSPORT, direction, note=text, connection=connection)
 
-    @spelt
+    @strict_options
     def finding(self, text: str, direction: str = "", connection: str = "") -> None:
         """Report a broken rule; ``direction`` is the party that broke it."""
         self.tell(FINDING, direction, note=text, connection=connection)
@@ -394,7 +394,7 @@ _MASKED: Dict[str, Callable[[Masker, Any], Any]] = {
 """Member -> how it is masked. Those that are not here hold no text of a peer's."""
 
 
-@spelt
+@strict_options
 def to_text(stream: IO[str], width: Optional[int] = AUTO) -> Trace:
     """Return a trace that people read: lines on a text stream, which stays open; in colours on a terminal.
 

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_ref.auth import ClientCredentials, EnterpriseManaged, OAuth, WorkloadIdentity
 from mcp_ref.auth.discover import discover, metadata_of
-from mcp_ref.auth.fetch import HERE, LINK_LOCAL, PRIVATE, PUBLIC, Fetcher, Reach, kind_of
+from mcp_ref.auth.fetch import HERE, LINK_LOCAL, PRIVATE, PUBLIC, AddressPolicy, Fetcher, kind_of
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.http11.client.connect import Connector
 from tests.support.scripted_web import redirect, reply_json
@@ -79,7 +79,7 @@ PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def fetcher(home: str = HOME, **options: Any) -> Fetcher:
-    return Fetcher(ssl_context=PLAIN, reach=Reach(home, **options))
+    return Fetcher(ssl_context=PLAIN, reach=AddressPolicy(home, **options))
 
 
 def asked(url: str, net: Net, made: Optional[Fetcher] = None) -> Exception:
@@ -141,7 +141,7 @@ def test_a_server_leads_to_addresses_of_its_own_kind(home: str, address: str, wo
     net.names.update({"mcp.inner": [home], "as.example": [address]})
     with secure() as web:
         net.webs[home] = web.port
-        made = Fetcher(ssl_context=_trusting(), reach=Reach("https://mcp.inner:%d/mcp" % web.port))
+        made = Fetcher(ssl_context=_trusting(), reach=AddressPolicy("https://mcp.inner:%d/mcp" % web.port))
         error = str(asked("https://as.example/x", net, made))
     assert (words in error and address not in net.dialled[:-1]) if words else "was not asked" not in error
 
@@ -158,10 +158,11 @@ def test_a_server_that_only_resolves_to_an_inner_address_does_not_count_as_one(n
     net.names.update({"mcp.inner": ["10.1.1.1"], "as.example": ["10.9.9.9"]})
     with secure() as web:
         net.webs["10.1.1.1"] = web.port
-        made = Fetcher(cafile=PEM, reach=Reach("https://mcp.inner:%d/mcp" % web.port))  # the certificate is localhost's
+        # the certificate is localhost's
+        made = Fetcher(cafile=PEM, reach=AddressPolicy("https://mcp.inner:%d/mcp" % web.port))
         assert "was not asked" in str(asked("https://as.example/x", net, made)) and "10.9.9.9" not in net.dialled
         assert web.seen() == []
-    nobody = Fetcher(cafile=PEM, reach=Reach("https://mcp.inner/mcp"))
+    nobody = Fetcher(cafile=PEM, reach=AddressPolicy("https://mcp.inner/mcp"))
     net.webs.clear()
     assert "was not asked" in str(asked("https://as.example/x", net, nobody)) and "10.9.9.9" not in net.dialled
 
@@ -197,7 +198,7 @@ def test_what_the_metadata_of_the_users_issuer_names_is_asked_too(own: bool, net
             {"issuer": issuer, "token_endpoint": "https://tokens.example/t", "jwks_uri": "https://keys.example/k"}))
         net.names.update({"as.example": ["8.8.8.8"], "tokens.example": ["10.9.9.9"], "keys.example": ["10.9.9.8"]})
         net.webs["8.8.8.8"] = web.port
-        made = Fetcher(ssl_context=_trusting(), reach=Reach(HOME, [issuer] if own else []))
+        made = Fetcher(ssl_context=_trusting(), reach=AddressPolicy(HOME, [issuer] if own else []))
         assert metadata_of(made, issuer).token_endpoint == "https://tokens.example/t"
         for url in ("https://tokens.example/t", "https://keys.example/k"):
             assert ("cannot connect" if own else "was not asked") in str(asked(url, net, made))
@@ -209,7 +210,7 @@ def test_a_redirect_is_judged_as_well(net: Net) -> None:
         origin = "https://as.example:%d" % web.port
         net.names["as.example"] = ["then 8.8.8.8", "127.0.0.1"]
         net.webs["8.8.8.8"] = net.webs["127.0.0.1"] = web.port
-        made = Fetcher(ssl_context=_trusting(), reach=Reach(HOME))
+        made = Fetcher(ssl_context=_trusting(), reach=AddressPolicy(HOME))
         assert "was not asked" in str(asked(origin + "/a", net, made)) and len(web.seen("/b")) == 0
         assert len(web.seen("/a")) == 1
 
@@ -219,7 +220,7 @@ def test_the_certificate_is_that_of_the_name(net: Net) -> None:
     with secure() as web:
         net.names.update({"localhost": ["8.8.8.8"], "as.example": ["8.8.8.8"]})
         net.webs["8.8.8.8"] = web.port
-        made = Fetcher(cafile=PEM, reach=Reach(HOME))
+        made = Fetcher(cafile=PEM, reach=AddressPolicy(HOME))
         assert made.get("https://localhost:%d/a" % web.port).json("x") == {"safe": True}
         assert "certificate" in str(asked("https://as.example:%d/a" % web.port, net, made))
 
@@ -241,7 +242,7 @@ def test_where_a_proxy_is_does_not_tell_where_the_server_is(
     with secure() as web:
         net.webs["10.3.3.3"] = web.port
         monkeypatch.setattr(Connector, "_tunnel", lambda *arguments: None)
-        made = Fetcher(ssl_context=_trusting(), reach=Reach(HOME))
+        made = Fetcher(ssl_context=_trusting(), reach=AddressPolicy(HOME))
         assert "was not asked" in str(asked("https://10.9.9.9/x", net, made))
         assert made.get("https://as.example/a").json("x") == {"safe": True}  # by that proxy
 
@@ -271,7 +272,7 @@ def test_no_document_leads_to_an_inner_address(place: str, net: Net) -> None:
         if place in metadata:
             metadata[place] = evil + "/x"
         web.serve("/.well-known/oauth-authorization-server", lambda asked: reply_json(metadata))
-        made = Fetcher(ssl_context=_trusting(), reach=Reach(home + "/mcp"))
+        made = Fetcher(ssl_context=_trusting(), reach=AddressPolicy(home + "/mcp"))
         challenges = parse(['Bearer resource_metadata="%s/doc"' % evil] if place == "resource_metadata" else [])
         with pytest.raises(DiscoveryFailed, match="https://evil.example:%d was not asked" % web.port):
             found = discover(made, home + "/mcp", challenges)

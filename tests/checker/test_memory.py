@@ -3,7 +3,7 @@ import gc
 
 from mcp_ref.devtools.checker import Checker
 from mcp_ref.devtools.checker.bounds import Bounds
-from mcp_ref.devtools.checker.observed import Exchange, Message
+from mcp_ref.devtools.checker.observed import Message, ObservedExchange
 from mcp_ref.devtools.checker.scenes import trace
 
 CALLS = "\n".join('C #%d tools/call {"name": "add"}\nS #%d {"content": []}' % (id, id) for id in range(1, 60))
@@ -16,12 +16,12 @@ def _living(kind):
 def test_forgotten_exchanges_wait_for_no_collector():
     events = trace("on http 2025-11-25\n%s" % CALLS, "+")
     gc.collect()
-    before = _living(Exchange), _living(Message)
+    before = _living(ObservedExchange), _living(Message)
     gc.disable()
     try:
         checker = Checker(Bounds(exchanges=8, answered=8))
         assert checker.check(events) == []
-        exchanges, messages = _living(Exchange) - before[0], _living(Message) - before[1]
+        exchanges, messages = _living(ObservedExchange) - before[0], _living(Message) - before[1]
     finally:
         gc.enable()
     assert checker.messages > 100

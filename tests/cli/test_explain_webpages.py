@@ -121,7 +121,7 @@ def test_texts_are_escaped(monkeypatch) -> None:
     hostile = "<script>alert(1)</script> & \"tools/call\""
     entry: Dict[str, Any] = {"text": hostile, "url": "https://x/?a=\"><b>", "name": "ping", "page": None, "rows": []}
     monkeypatch.setattr(entries, "example", lambda name, there: entries.Example(there, None, text=hostile))
-    places = [webpages.Place("method", "tools/call"), webpages.Place("method", "ping")]
+    places = [webpages.PageKey("method", "tools/call"), webpages.PageKey("method", "ping")]
     page = _Page("<div>%s</div>" % webpages._method(webpages._Writer(places).at(places[1]), entry))
     assert page.elements == {"div", "p", "b", "a", "h2", "pre", "table", "tr", "td", "th"}
     assert page.text.count(hostile) == 2 and "../method/tools-call.html" in page.links
@@ -129,7 +129,7 @@ def test_texts_are_escaped(monkeypatch) -> None:
 
 
 def test_the_command_writes_a_folder_and_keeps_the_files_of_others(tmp_path: Path, monkeypatch, capsys) -> None:
-    small = {webpages.Place("code", "-32601"): entries.code("-32601", REVISIONS)}
+    small = {webpages.PageKey("code", "-32601"): entries.code("-32601", REVISIONS)}
     monkeypatch.setattr(webpages, "_entries", lambda: small)
     out = tmp_path / "a folder" / "pages"
     for _ in range(2):  # it may be written again

@@ -71,7 +71,7 @@ def test_a_check_that_hangs_is_given_up(quick, tmp_path, monkeypatch):
 
     never = threading.Event()
     monkeypatch.setattr(selfcheck, "SECONDS", 0.05)
-    outcome = selfcheck.attempt("paths", "slow", lambda stage: str(never.wait(20)), selfcheck.Stage(str(tmp_path)))
+    outcome = selfcheck.attempt("paths", "slow", lambda stage: str(never.wait(20)), selfcheck.Workspace(str(tmp_path)))
     never.set()
     assert outcome.state == "FAILED" and "no end after" in outcome.detail
 
@@ -90,5 +90,5 @@ def test_the_report_names_no_person(quick, tmp_path, monkeypatch):
 
     def tells(stage):
         return "in /people/ada/x and %s" % stage.folder
-    outcome = selfcheck.attempt("paths", "x", tells, selfcheck.Stage(str(tmp_path)))
+    outcome = selfcheck.attempt("paths", "x", tells, selfcheck.Workspace(str(tmp_path)))
     assert outcome.detail == "in HOME/x and FOLDER"

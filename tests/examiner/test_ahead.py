@@ -7,7 +7,7 @@ import pytest
 
 from mcp_ref.devtools.examiner import wire_to
 from mcp_ref.devtools.examiner.examination import KEPT, Examination
-from mcp_ref.devtools.examiner.talk import Endings, Talk, WiresAhead
+from mcp_ref.devtools.examiner.talk import Endings, ExaminerConversation, WiresAhead
 from mcp_ref.devtools.examiner.wire import Pipe
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.revisions import revision
@@ -89,7 +89,7 @@ def test_conversations_end_beside_others_and_are_waited_for() -> None:
 
     endings = Endings()
     for _ in range(9):
-        endings.end(Talk(Slow(), revision("2025-11-25"), 1.0))
+        endings.end(ExaminerConversation(Slow(), revision("2025-11-25"), 1.0))
     endings.wait()
     assert len(ended) == 9
 

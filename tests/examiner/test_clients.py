@@ -17,7 +17,7 @@ from mcp_ref.requirements import requirements
 from mcp_ref.devtools.checker.rules import UNDECIDED, load as load_rules
 from mcp_ref.devtools.examiner.clients import script as script_module, stage
 from mcp_ref.devtools.examiner.clients.pages import opening, stateless
-from mcp_ref.devtools.examiner.clients.script import Script
+from mcp_ref.devtools.examiner.clients.script import ServerScript
 from mcp_ref.devtools.examiner.clients.stage import ClientExamination
 from mcp_ref.devtools.examiner.clients.starts import CommandStart, Started
 from mcp_ref.devtools.examiner.examination import BROKEN, KEPT, UNSURE, WARNED, Chapter
@@ -118,7 +118,7 @@ def test_our_client_keeps_everything(name: str, way: str, brief: None) -> None:
 
 def test_an_answer_finds_the_stream_that_has_just_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client of HTTP+SSE may send its first request before the thread that announced the endpoint has gone on."""
-    answered, begins, says = threading.Event(), TracedExchange.send, Script.say
+    answered, begins, says = threading.Event(), TracedExchange.send, ServerScript.say
 
     def begin(exchange: TracedExchange, data: bytes) -> bool:
         if not data.startswith(b"event: endpoint"):
@@ -128,13 +128,13 @@ def test_an_answer_finds_the_stream_that_has_just_begun(monkeypatch: pytest.Monk
         assert answered.wait(WAIT)
         return sent
 
-    def say(script: Script, value: Any) -> bool:
+    def say(script: ServerScript, value: Any) -> bool:
         sent = says(script, value)
         answered.set()
         return sent
 
     monkeypatch.setattr(TracedExchange, "send", begin)
-    monkeypatch.setattr(Script, "say", say)
+    monkeypatch.setattr(ServerScript, "say", say)
     chapter = examined(ours, "2024-11-05", "http", ["unknown-notification"])
     assert not chapter.refused and chapter.faults == [] and chapter.scenes == {"unknown-notification": ""}
 
@@ -195,10 +195,10 @@ def test_a_client_is_silent_only_since_it_has_connected(monkeypatch: pytest.Monk
             assert looked.wait(WAIT)
             super().begin()
 
-    scripts: List[Script] = []
-    measured: Any = Script.silence
+    scripts: List[ServerScript] = []
+    measured: Any = ServerScript.silence
 
-    def silence(script: Script) -> float:
+    def silence(script: ServerScript) -> float:
         scripts.append(script)
         found: float = measured.fget(script)
         looked.set()
@@ -206,7 +206,7 @@ def test_a_client_is_silent_only_since_it_has_connected(monkeypatch: pytest.Monk
 
     for module in (stage, script_module):
         monkeypatch.setattr(module, "clock", lambda: time.monotonic() + late[0])
-    monkeypatch.setattr(Script, "silence", property(silence))
+    monkeypatch.setattr(ServerScript, "silence", property(silence))
     monkeypatch.setattr(Started, "first_seconds", 10 * WAIT)
     chapter = examined(small(StartsLate), HANDSHAKE, PROCESS_WAY, ["ordinary"])
     assert not chapter.refused and chapter.scenes == {"ordinary": ""}

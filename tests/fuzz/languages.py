@@ -3,7 +3,7 @@ import re
 from random import Random
 from typing import Any, Dict, List, Tuple
 
-from mcp_ref.jsonschema import Bounds, BoundsExceeded, SchemaError, check_schema, compile
+from mcp_ref.jsonschema import BoundsExceeded, SchemaBounds, SchemaError, check_schema, compile
 from mcp_ref.jsonschema.regex import patterns
 from mcp_ref.uritemplate import Template
 
@@ -121,7 +121,7 @@ def check_pattern(case: Tuple[str, str]) -> None:
 # -- JSON Schema --------------------------------------------------------------------------------
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
-BOUNDS = Bounds(depth=32, subschemas=300, seconds=0.2, violations=20)
+BOUNDS = SchemaBounds(depth=32, subschemas=300, seconds=0.2, violations=20)
 
 
 def _schema(random: Random, depth: int) -> Any:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Dict, List, Optional, Tuple
 
 from mcp_ref.errors import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_PROTOCOL_VERSION, RpcError
-from mcp_ref.jsonrpc import Notification, Request, Result
+from mcp_ref.jsonrpc import Notification, Request, ResultResponse
 from mcp_ref.protocol import envelope, metakeys, requeststate
 from mcp_ref.protocol.streamable_http import mirrored, refusals
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, REVISIONS, Revision, find
@@ -277,7 +277,7 @@ def check_era(case: Tuple[int, int, str, Any, Any, bool]) -> None:
     bits, kind, method, params, header, in_session = case
     ours = spoken(bits | sum(1 << each.rank for each in STATELESS))
     params, header = params if isinstance(params, dict) else None, header if isinstance(header, str) else None
-    frame: Any = (Request(1, method, params), Notification(method, params), Result(1, {}))[kind]
+    frame: Any = (Request(1, method, params), Notification(method, params), ResultResponse(1, {}))[kind]
     eras = refusals.HttpEras(ours)
     judged = eras.judge(frame, header, in_session)
     if isinstance(judged, RpcError):

@@ -10,7 +10,7 @@ from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.http11.server.request_parser import RequestHead
 from mcp_ref.messages.tools import Tool
-from mcp_ref.streamable.server.wsgi import Answer
+from mcp_ref.streamable.server.wsgi import WsgiReply
 from mcp_ref.transports.memory import pair
 
 SECRET = "hunter2"
@@ -29,7 +29,7 @@ DEFAULTS = Launch("x").options
     (HttpRequest("POST", "/mcp", HEADERS, SECRET.encode(), "key=" + SECRET), "authorization"),
     (RequestHead("GET", "/messages?sessionId=" + SECRET, "HTTP/1.1", HEADERS, 0, False, False), "/messages"),
     (server_url("https://h.example/mcp?key=" + SECRET), "https://h.example/mcp"),
-    (Answer(200, [("Mcp-Session-Id", SECRET)], None), "Mcp-Session-Id"),
+    (WsgiReply(200, [("Mcp-Session-Id", SECRET)], None), "Mcp-Session-Id"),
 ], ids=lambda value: type(value).__name__)
 def test_no_secret_is_printed(value, shown):
     assert shown in repr(value) and SECRET not in repr(value)

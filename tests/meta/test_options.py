@@ -33,7 +33,7 @@ FREE = {
     "host/host:Host.record": "likewise",
     "host/member:ServerClient.__init__": "the host makes it, with options that its own signatures have named",
     "model:Model.__init__": "the members of the message, which it checks by its fields",
-    "options:spelt.checked": "looks at the names before the call gets them",
+    "options:strict_options.checked": "looks at the names before the call gets them",
     "server/hints/signature:taking_names.call": "the arguments of a tool",
     "server/registry/checks:check_texts": "option -> text, to be checked",
     "streamable/server/http_sse:SseEndpoint.__init__": "options of Endpoint, which refuses what it does not know",

@@ -2,7 +2,7 @@
 from typing import Any, Dict, List, Sequence
 
 from mcp_ref.devtools.playback.player import Book, Player
-from mcp_ref.devtools.playback.script import Script
+from mcp_ref.devtools.playback.script import Recording
 from mcp_ref.wiretrace import CLIENT, GAP, MESSAGE, SERVER, Event
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -34,9 +34,9 @@ def text(id: Any, said: str) -> Dict[str, Any]:
     return answer(id, content=[{"type": "text", "text": said}])
 
 
-def script(*steps: Any, times: Sequence[float] = ()) -> Script:
+def script(*steps: Any, times: Sequence[float] = ()) -> Recording:
     """A script of pairs: C or S, and a message. A text in place of a pair is a gap."""
-    made = Script("it")
+    made = Recording("it")
     for line, (step, time) in enumerate(zip(steps, times or [0.0] * len(steps)), 1):
         if isinstance(step, str):
             made.take(Event(time, "", GAP, text=step), line)

@@ -5,7 +5,7 @@ import threading
 from typing import Any, Iterator, List, Optional
 
 from mcp_ref.devtools.recorder.proxy import RECORDED, Proxy
-from mcp_ref.devtools.recorder.telling import Teller
+from mcp_ref.devtools.recorder.telling import EventWriter
 from mcp_ref.wiretrace import Event
 from tests.support.patience import WAIT
 
@@ -45,7 +45,7 @@ class Recorded:
 
     def __init__(self, url: str, host: str = "127.0.0.1", **options: Any) -> None:
         self.events: List[Event] = []
-        self.proxy = Proxy(Teller(self._take, "test", RECORDED), host, 0, url, **options)
+        self.proxy = Proxy(EventWriter(self._take, "test", RECORDED), host, 0, url, **options)
         self._seen = threading.Condition()
         self.proxy.open()
         self._clients: List[socket.socket] = []

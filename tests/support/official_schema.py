@@ -9,7 +9,7 @@ import json
 import warnings
 from typing import Any, Dict, List, Optional
 
-from mcp_ref.jsonschema import Bounds, Validator, compile
+from mcp_ref.jsonschema import SchemaBounds, Validator, compile
 from mcp_ref.methods import SKILLS, is_vendor, lookup, of_extension
 from mcp_ref.revisions import revision as revision_named
 
@@ -17,7 +17,7 @@ from .outside import SPEC, SPECIFICATION, absent
 
 PRESENT = not absent(SPECIFICATION)
 """Whether frames are checked."""
-PATIENT = Bounds(seconds=60.0)
+PATIENT = SchemaBounds(seconds=60.0)
 """A whole schema.json takes nearly the second that a peer's schema may take, on a busy machine."""
 
 EXTENDED = {

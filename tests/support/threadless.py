@@ -14,7 +14,7 @@ from mcp_ref import Context, Host, Server, ToolError, connect
 from mcp_ref.client import Client, to_text
 from mcp_ref.devtools.playback.driver import compare
 from mcp_ref.devtools.playback.player import Book, Player
-from mcp_ref.devtools.playback.script import Script
+from mcp_ref.devtools.playback.script import Recording
 from mcp_ref.devtools.playback.web import Site
 from mcp_ref.errors import ConnectionLost, LocalProtocolError, NoThreads
 from mcp_ref.host import Policy
@@ -353,7 +353,7 @@ def a_recording_is_played_and_compared() -> None:
     events: List[Any] = []
     with connect(demo(), era="legacy", trace=Trace(events.append)) as client:
         assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
-    script = Script()
+    script = Recording()
     for event in events:
         script.take(event)
     answers: List[Any] = []

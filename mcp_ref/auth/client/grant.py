@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypedDict
 
 from ...limits import DEFAULT, Limits
-from ...options import spelt, takes, with_defaults
+from ...options import strict_options, takes, with_defaults
 from ...streamable.client.auth_provider import Authorizer, Authorizing
 from .single_flight import Authorization
 from .store import MemoryStore, TokenStore
@@ -128,7 +128,7 @@ class Grant(Authorizing):
     def refused(self, error: str, discovered: "Discovered", context: Authorization) -> None:
         """Take note that the authorization server refused to renew a token, with this error code."""
 
-    @spelt
+    @strict_options
     def authorizer(
         self, url: str, *, ssl_context: "Optional[ssl.SSLContext]" = None, cafile: Optional[str] = None,
         limits: Limits = DEFAULT,

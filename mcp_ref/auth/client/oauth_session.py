@@ -65,7 +65,7 @@ from ...limits import DEFAULT, Limits
 from ...revisions import LATEST
 from ...streamable.client.auth_provider import AuthRefusal, Authorizer, CancelScope, Fields
 from ..discover import ISSUER_SLASH, OFFLINE, Challenge, Discovered, discover, find, parse, scopes_wanted
-from ..fetch import Fetcher, Reach, canonical, checked, origin, shown
+from ..fetch import AddressPolicy, Fetcher, canonical, checked, origin, shown
 from .single_flight import Authorization
 from .token_endpoint import Token, sayable, union
 
@@ -95,7 +95,7 @@ class OAuthSession(Authorizer):
         self._url = checked(url.partition("#")[0], "URL of the server")
         self._origin = origin(self._url)
         self._limits = limits
-        reach = Reach(self._url, grant.own_servers, grant.private_networks)
+        reach = AddressPolicy(self._url, grant.own_servers, grant.private_networks)
         self._fetcher = Fetcher(limits, ssl_context=ssl_context, cafile=cafile, reach=reach)
         self._prover = None
         if grant.dpop is not None:

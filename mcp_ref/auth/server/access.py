@@ -37,13 +37,13 @@ from json import dumps
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ...methods import CALL_TOOL, COMPLETE, GET_PROMPT, LISTEN, METHODS, READ_RESOURCE, SUBSCRIBE, UNSUBSCRIBE
-from ...options import spelt
+from ...options import strict_options
 from ...protocol.uris import Folded, folded, normal
 from ...uritemplate import Template
 from ..discover import OFFLINE, SCOPE
 
 
-@spelt
+@strict_options
 @dataclass
 class AccessToken:
     """The contents of a verified token. Members that a verifier does not know of are left as they are.

@@ -75,7 +75,7 @@ from ...http11.message import Exchange, HttpRequest
 from ...jsonrpc import Batch, Frame, Notification, Request
 from ...jsontext import dumps
 from ...limits import DEFAULT, Limits
-from ...options import spelt
+from ...options import strict_options
 from ...protocol.streamable_http.refusals import Pairs, preflight
 from ...streamable.server.authenticate import AccessDenied, Guard
 from ..discover import AuthorizationServer, format_challenge, metadata_of
@@ -116,7 +116,7 @@ class ResourceServer(Guard):
     that are none.
     """
 
-    @spelt
+    @strict_options
     def __init__(
         self,
         resource: str,

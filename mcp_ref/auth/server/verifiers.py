@@ -54,7 +54,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from ... import deadline
 from ...errors import AuthError, DiscoveryFailed, Unauthorized
 from ...limits import DEFAULT, Limits
-from ...options import spelt
+from ...options import strict_options
 from ..discover import metadata_of
 from ..fetch import Fetcher, basic, configured
 from ..jose import split_jwt
@@ -175,7 +175,7 @@ class JwtVerifier(_Verifier):
     arguments that do not fit together.
     """
 
-    @spelt
+    @strict_options
     def __init__(
         self,
         issuer: str,
@@ -256,7 +256,7 @@ class Introspection(_Verifier):
     ValueError for arguments that do not fit together.
     """
 
-    @spelt
+    @strict_options
     def __init__(
         self,
         endpoint: str,

@@ -350,11 +350,11 @@ def _host_and_port(patient: Patient) -> Any:
 def login(patient: Patient, error: HttpStatus) -> Dict[str, str]:
     """Return ``issuer``, the authorization server that the server names, or ``problem``, why there is none."""
     from ...auth.discover import discover, find, parse
-    from ...auth.fetch import Fetcher, Reach
+    from ...auth.fetch import AddressPolicy, Fetcher
 
     challenges = parse(error.challenges)
     limits = replace(patient.limits, auth_timeout=patient.limits.initialize_timeout)
-    fetcher = Fetcher(limits, cafile=patient.arguments.get("cafile"), reach=Reach(patient.where.url))
+    fetcher = Fetcher(limits, cafile=patient.arguments.get("cafile"), reach=AddressPolicy(patient.where.url))
     try:
         found = discover(fetcher, patient.where.url, challenges)
     except AuthError as failed:

@@ -227,7 +227,7 @@ def limits_of(seconds: float) -> Limits:
         shutdown_grace=min(DEFAULT.shutdown_grace, seconds), terminate_grace=min(DEFAULT.terminate_grace, seconds))
 
 
-class Stage(NamedTuple):
+class DiagnosticStep(NamedTuple):
     """A step of the examination."""
 
     name: str
@@ -343,16 +343,16 @@ def _tried_handshake(patient: Patient) -> str:
     return "%s%s; up to %g s" % (first, what, patient.limits.initialize_timeout)
 
 
-STAGES: Tuple[Stage, ...] = (
-    Stage(programs.WORDS, (COMMAND,), lambda patient: "take the command apart", _split),
-    Stage(programs.PROGRAM, (COMMAND,), _tried_program, _find),
-    Stage(addresses.ADDRESS, (HTTP, SOCKET), lambda patient: "read %s" % (
+STAGES: Tuple[DiagnosticStep, ...] = (
+    DiagnosticStep(programs.WORDS, (COMMAND,), lambda patient: "take the command apart", _split),
+    DiagnosticStep(programs.PROGRAM, (COMMAND,), _tried_program, _find),
+    DiagnosticStep(addresses.ADDRESS, (HTTP, SOCKET), lambda patient: "read %s" % (
         patient.trace.masker.url(patient.target)), _read_address),
-    Stage(addresses.PROXY, (HTTP,), lambda patient: "look at HTTPS_PROXY, HTTP_PROXY, NO_PROXY", _find_proxy),
-    Stage(addresses.NAME, (HTTP, SOCKET), lambda patient: "look the host up", _resolve),
-    Stage(addresses.CONNECTION, (HTTP, SOCKET), lambda patient: "connect", _dial),
-    Stage(programs.HANDSHAKE, (COMMAND, HTTP, SOCKET), _tried_handshake, _shake_hands),
-    Stage(LISTS, (COMMAND, HTTP, SOCKET), lambda patient: "list tools, resources and prompts", _list),
+    DiagnosticStep(addresses.PROXY, (HTTP,), lambda patient: "look at HTTPS_PROXY, HTTP_PROXY, NO_PROXY", _find_proxy),
+    DiagnosticStep(addresses.NAME, (HTTP, SOCKET), lambda patient: "look the host up", _resolve),
+    DiagnosticStep(addresses.CONNECTION, (HTTP, SOCKET), lambda patient: "connect", _dial),
+    DiagnosticStep(programs.HANDSHAKE, (COMMAND, HTTP, SOCKET), _tried_handshake, _shake_hands),
+    DiagnosticStep(LISTS, (COMMAND, HTTP, SOCKET), lambda patient: "list tools, resources and prompts", _list),
 )
 """The steps in their order."""
 
@@ -404,7 +404,7 @@ def _learn(patient: Patient) -> None:
             patient.trace.masker.learn(value)
 
 
-def _take(patient: Patient, stage: Stage, steps: List[Dict[str, Any]], tell: Callable[[str], None]) -> bool:
+def _take(patient: Patient, stage: DiagnosticStep, steps: List[Dict[str, Any]], tell: Callable[[str], None]) -> bool:
     """Take a step and tell of it. Returns False if it failed."""
     patient.step = stage.name
     tried = stage.tried(patient)

@@ -53,11 +53,11 @@ def _inspect(options: Any) -> int:
     from ...http11.server.server import HttpServer
     from ...streamable.server.own_routes import OwnRoutes, own_route
     from ..learn.entries import glossary
-    from .desk import Desk
+    from .desk import PageActions
 
     feed = Feed("Inspector", glossary)
     trace = _trace(options, feed)
-    desk = Desk(feed, trace, options)
+    desk = PageActions(feed, trace, options)
     access = Access(feed, {} if recorded is not None else desk.acts, document=recorded)
     own = OwnRoutes([own_route(method, path, function, "here") for method, path, function in access.routes()],
                     DEFAULT, (), _SHARED)

@@ -39,7 +39,7 @@ _SLICE = 0.2
 _ACTIONS = ("accept", "decline", "cancel")
 
 
-class Questions:
+class OpenRequests:
     """The open questions of all connections; each has a number."""
 
     def __init__(self, feed: Feed) -> None:
@@ -170,13 +170,13 @@ class _Member:
         self.listening: List[Any] = []
 
 
-class Desk:
+class PageActions:
     """The hands of the page; `acts` are functions by the names of their addresses."""
 
     def __init__(self, feed: Feed, trace: Trace, defaults: Any) -> None:
 
         self._feed, self._trace, self._defaults = feed, trace, defaults
-        self.questions = Questions(feed)
+        self.questions = OpenRequests(feed)
         self._members: Dict[str, _Member] = {}
         self._calls: Dict[str, Any] = {}
         self._over: List[str] = []

@@ -80,8 +80,8 @@ def _recorded(name: str, accepted: Dict[str, str]) -> Report:
             gc.collect()
 
     # The collector of garbage would look through all that is remembered again and again: a quarter of the time. Nearly
-    # nothing waits for it (`Exchange.forget`), so it is called when there are many more objects than before; modules
-    # and rules, which were there before, are not looked through at all. PyPy has another collector.
+    # nothing waits for it (`ObservedExchange.forget`), so it is called when there are many more objects than before;
+    # modules and rules, which were there before, are not looked through at all. PyPy has another collector.
     counted = hasattr(gc, "get_count")
     if counted:
         gc.disable()

@@ -5,7 +5,7 @@ import os
 from typing import Any, Dict, Tuple
 
 from ...devtools.checker import Checker
-from ...devtools.ladder.conversation import NOTE, Scribe, Step
+from ...devtools.ladder.conversation import NOTE, LadderStep, Scribe
 from ...devtools.ladder.text import between, elided
 from ...wiretrace import Event
 from ..output import DONE, Command, Commands, UsageError, note, say, write_file
@@ -40,7 +40,7 @@ def _ladder(options: Any) -> int:
 
     broke_off = judge_file(options.file, take, "drawn")
     whole = drawn_with(checker, scribe)
-    if not any(isinstance(step, Step) and step.kind != NOTE for step in whole.steps):
+    if not any(isinstance(step, LadderStep) and step.kind != NOTE for step in whole.steps):
         raise UsageError("%s has no messages: there is nothing to draw" % options.file)
     if broke_off:
         note("mcp_ref: %s: %s" % (options.file, broke_off))

@@ -4,7 +4,7 @@ import argparse
 import threading
 from typing import Any, List
 
-from ...devtools.playback.script import Script, shown_request
+from ...devtools.playback.script import Recording, shown_request
 from ..output import DONE, FAILED, Command, Commands, UsageError, note, say, say_json
 from .check import judge_file
 
@@ -41,9 +41,9 @@ A and B are what the command check reads: a trace, a HAR, or JSON-RPC messages o
 Exit codes: 0: they mean the same. 1: they differ. 2: one of them cannot be read, or has no messages."""
 
 
-def read_script(name: str, done: str) -> Script:
+def read_script(name: str, done: str) -> Recording:
     """Return a recording as a script. ``done``: what cannot be done, for the error. Raises `UsageError`."""
-    script = Script("standard input" if name == "-" else name)
+    script = Recording("standard input" if name == "-" else name)
     broke_off = judge_file(name, script.take, done)
     script.finish()
     if broke_off:
@@ -67,7 +67,7 @@ def _replay(options: Any) -> int:
     return _as_server(options, script) if options.as_server else _as_client(options, script)
 
 
-def _as_server(options: Any, script: Script) -> int:
+def _as_server(options: Any, script: Recording) -> int:
     from ...devtools.playback.player import Book, play
 
     book = Book(script, 1.0 if options.speed is None else options.speed)
@@ -114,7 +114,7 @@ def _tell(book: Any) -> None:
         note("mcp_ref: did not come: %s" % shown_request(turn.message.method, turn.message.params))
 
 
-def _as_client(options: Any, script: Script) -> int:
+def _as_client(options: Any, script: Recording) -> int:
     from ...devtools.examiner import wire_to
     from ...devtools.playback.driver import Drive
     from ..output import trace_to

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Sequence, Tuple
 from ..output import DONE, Command, Commands, UsageError, note
 
 if TYPE_CHECKING:
-    from ...devtools.recorder.telling import Teller
+    from ...devtools.recorder.telling import EventWriter
     from ...wiretrace import Sink
 
 SWITCH_SECONDS = 1e-4
@@ -56,12 +56,12 @@ def through_shim(command: Any, sink: "Sink", shown: bool = False) -> int:
     ``shown``: the sink writes on standard error.
     """
     from ...devtools.recorder.shim import RECORDED, Shim
-    from ...devtools.recorder.telling import Teller
+    from ...devtools.recorder.telling import EventWriter
     from ...transports.lines.process import arguments
 
     sys.setswitchinterval(SWITCH_SECONDS)
     words: List[str] = arguments(command)
-    teller = Teller(sink, "trace", RECORDED)
+    teller = EventWriter(sink, "trace", RECORDED)
     shim = Shim(words, teller, seconds=STDERR_SECONDS if shown else None)
     code = shim.run()
     _tell_failure(teller, shim.recorded, shown)
@@ -71,12 +71,12 @@ def through_shim(command: Any, sink: "Sink", shown: bool = False) -> int:
 def through_proxy(http: List[str], keep_host: bool, sink: "Sink", allowed_hosts: Sequence[str] = ()) -> None:
     """Run a proxy until a signal ends it. ``http``: where it listens, and the URL of the server."""
     from ...devtools.recorder.proxy import RECORDED, Proxy
-    from ...devtools.recorder.telling import Teller
+    from ...devtools.recorder.telling import EventWriter
     from ...server.serving.process import Termination
 
     host, port = ends_of(http)
     sys.setswitchinterval(SWITCH_SECONDS)
-    teller = Teller(sink, "trace --http", RECORDED)
+    teller = EventWriter(sink, "trace --http", RECORDED)
     try:
         proxy = Proxy(teller, host, port, http[1], keep_host, allowed_hosts=allowed_hosts)
     except ValueError as error:
@@ -143,7 +143,7 @@ def _convert(options: Any) -> int:
     return DONE
 
 
-def _tell_failure(teller: "Teller", recorded: bool, shown: bool = False) -> None:
+def _tell_failure(teller: "EventWriter", recorded: bool, shown: bool = False) -> None:
     from ...devtools.recorder.shim import takes_more
     from ...devtools.recorder.telling import stuck
 

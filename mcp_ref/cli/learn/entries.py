@@ -472,7 +472,7 @@ def _sent(name: str, there: Revision, params: Dict[str, Any]) -> Optional[Exampl
 
 
 def _answer(method: str, there: Revision, result: Dict[str, Any]) -> Example:
-    return Example(there, jsonrpc.to_object(jsonrpc.Result(1, result)), method)
+    return Example(there, jsonrpc.to_object(jsonrpc.ResultResponse(1, result)), method)
 
 
 def _written(method: str, part: str, value: Dict[str, Any], there: Revision) -> Dict[str, Any]:

@@ -206,10 +206,10 @@ def parties(row: methods.Method) -> str:
 def capability(row: methods.Method) -> Optional[str]:
     """Return the capability that a method needs and the side that declares it, in words; None if it needs none."""
     needed = row.capability or row.extension
-    return needed and "%s, declared by the %s" % (needed, _holder(row))
+    return needed and "%s, declared by the %s" % (needed, _receiver(row))
 
 
-def _holder(row: methods.Method) -> str:
+def _receiver(row: methods.Method) -> str:
     if row.sender == methods.BOTH:
         return row.holder
     ends = (methods.CLIENT, methods.SERVER)

@@ -41,7 +41,7 @@ _FRAME = """<!DOCTYPE html>
 _ALL = [NAMES[0], NAMES[-1]]
 
 
-class Place(NamedTuple):
+class PageKey(NamedTuple):
     """A page: its kind and the name of what it is about."""
 
     kind: str
@@ -86,30 +86,30 @@ def make_pages() -> Dict[str, str]:
     return made
 
 
-def _entries() -> Dict[Place, Entry]:
+def _entries() -> Dict[PageKey, Entry]:
     """Return the places that have a page, with the entry that `explain` has of it."""
     types = [*facts.type_names(), *(name for names in words.TYPES.values() for name in names)]
     makers: Tuple[Tuple[str, Iterable[str], Callable[..., Any]], ...] = (
         ("method", facts.method_names(), entries.method), ("type", types, entries.type_),
         ("code", map(str, CODES), entries.code), ("feature", entries.feature_names(), entries.feature))
-    found = {Place(kind, name): make(name, REVISIONS) for kind, names, make in makers for name in names}
+    found = {PageKey(kind, name): make(name, REVISIONS) for kind, names, make in makers for name in names}
     every = rules.load()
     by_rule = {id: row.id for row in every.values() for id in (row.id, *row.also)}
     for row in requirements().values():
         said = {"rule": by_rule.get(row.id), "undecided": rules.UNDECIDED.get(row.id)}
-        found[Place("requirement", row.id)] = dict(pages.as_object(row), **said)
+        found[PageKey("requirement", row.id)] = dict(pages.as_object(row), **said)
     for id, each in every.items():
-        found[Place("rule", id)] = dict(pages.rule_of(id)["rule"], requirement=each.requirement)
+        found[PageKey("rule", id)] = dict(pages.rule_of(id)["rule"], requirement=each.requirement)
     return found
 
 
-def _index(found: Iterable[Place]) -> str:
+def _index(found: Iterable[PageKey]) -> str:
     body = "<h1>The Model Context Protocol, %s to %s</h1>\n<p>%s</p>\n" % (*_ALL, " · ".join(
         "<a href=\"#%s\">%s</a>" % item for item in _TITLES.items()))
     return _FRAME % ("Index of the protocol", _STYLE, body + _lists(found, "", "h2"))
 
 
-def _lists(places: Iterable[Place], up: str, heading: str) -> str:
+def _lists(places: Iterable[PageKey], up: str, heading: str) -> str:
     """A list of links for each kind, below its title."""
     lines: Dict[str, List[str]] = {}
     for place in places:
@@ -118,27 +118,27 @@ def _lists(places: Iterable[Place], up: str, heading: str) -> str:
         heading, kind, _TITLES[kind], len(each), heading, "\n".join(each)) for kind, each in lines.items())
 
 
-def _link(place: Place, up: str = "../") -> str:
+def _link(place: PageKey, up: str = "../") -> str:
     return "<a href=\"%s%s\">%s</a>" % (up, place.file, escape(place.name))
 
 
 class _Writer:
     """Writes parts of a page, and keeps which pages it names."""
 
-    def __init__(self, found: Iterable[Place]) -> None:
+    def __init__(self, found: Iterable[PageKey]) -> None:
         self._places = {place.name: place for place in sorted(found, key=lambda each: -list(_TITLES).index(each.kind))}
-        self.named: Dict[Place, Set[Place]] = {}
-        self._here = Place("", "")
+        self.named: Dict[PageKey, Set[PageKey]] = {}
+        self._here = PageKey("", "")
 
-    def at(self, place: Place) -> "_Writer":
+    def at(self, place: PageKey) -> "_Writer":
         """Begin a page."""
         self._here, self.named[place] = place, set()
         return self
 
     def to(self, kind: str, name: str) -> str:
         """A link to a page of this kind."""
-        self.named[self._here].add(Place(kind, name))
-        return _link(Place(kind, name))
+        self.named[self._here].add(PageKey(kind, name))
+        return _link(PageKey(kind, name))
 
     def text(self, text: Any) -> str:
         """A text with a link on each name that has a page; the rest is escaped."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict
 from ...limits import DEFAULT
 from ..output import DONE, Command, Commands, UsageError, trace_to
 from ..use.connecting import entries_of, take_entry, target_arguments, target_options
-from .loading import declare, listener_options, log_options, logs_told, set_up_logs, told
+from .loading import add_options, given_options, listener_options, log_options, logs_told, set_up_logs
 from .run import check_grace, grace_option, serve_http, serve_socket, serve_stdio
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _bridge(options: Any) -> int:
     if options.http and options.listen:
         raise UsageError("--http and --listen are two ways to serve: use one of them")
     check_grace(options)
-    guard = listener_options(told(options, both_sides=True))
+    guard = listener_options(given_options(options, both_sides=True))
     access = set_up_logs(logs_told(options))
     entries = entries_of(options.server)
     try:
@@ -104,7 +104,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--listen", metavar="ADDRESS", help="serve clients on tcp://host:port or unix:///path")
     grace_option(serving)
     log_options(serving)
-    declare(parser, both_sides=True)
+    add_options(parser, both_sides=True)
     parser.epilog = _EXAMPLES
 
 

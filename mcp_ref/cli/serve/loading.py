@@ -33,7 +33,7 @@ FRONT = "front_"
 """The prefix of those of both sides, where a command has both."""
 
 
-def declare(parser: argparse.ArgumentParser, both_sides: bool = False) -> None:
+def add_options(parser: argparse.ArgumentParser, both_sides: bool = False) -> None:
     """Declare the options. ``both_sides``: for a command that also uses a server, whose options have the plain names.
     """
     group = parser.add_argument_group("access over HTTP")
@@ -68,8 +68,8 @@ def declare(parser: argparse.ArgumentParser, both_sides: bool = False) -> None:
     add("--tls-key", metavar="FILE", help="its private key, if that is in a file of its own")
 
 
-def told(options: Any, both_sides: bool = False) -> Dict[str, Any]:
-    """Return the options that were given, by name; a worker gets them as JSON. ``both_sides`` as for `declare`.
+def given_options(options: Any, both_sides: bool = False) -> Dict[str, Any]:
+    """Return the options that were given, by name; a worker gets them as JSON. ``both_sides`` as for `add_options`.
 
     Raises `UsageError` where they do not go together.
     """

@@ -73,7 +73,7 @@ def set_up(given: Dict[str, Any]) -> Optional[Access]:
 
 def _logged(handle: Handler, logger: logging.Logger) -> Handler:
     def logs(exchange: Exchange) -> None:
-        line = _Line(exchange.request, logger)
+        line = _AccessLine(exchange.request, logger)
         try:
             handle(TracedExchange(exchange, line))  # type: ignore[arg-type]  # it tells a line what it tells a trace
         except BaseException:
@@ -84,7 +84,7 @@ def _logged(handle: Handler, logger: logging.Logger) -> Handler:
     return logs
 
 
-class _Line:
+class _AccessLine:
     """The line of one exchange; `TracedExchange` tells it of the response."""
 
     def __init__(self, request: HttpRequest, logger: logging.Logger) -> None:
@@ -95,7 +95,7 @@ class _Line:
         self._over = False
         self.status = 0
 
-    def request(self, *request: Any) -> "_Line":
+    def request(self, *request: Any) -> "_AccessLine":
         return self
 
     def response(self, status: int, fields: Iterable[Tuple[str, str]]) -> None:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from ..output import DONE, Command, Commands, UsageError, is_text, note, trace_option, trace_to
 from .loading import (
-    HTTP_ADVICE, declare, listen_http, listener_options, load, log_options, logs_told, open_to_all, set_up_logs, told,
+    HTTP_ADVICE, add_options, given_options, listen_http, listener_options, load, log_options, logs_told, open_to_all,
+    set_up_logs,
 )
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def _run(options: Any) -> int:
     _check(options)
-    guard = listener_options(told(options))
+    guard = listener_options(given_options(options))
     access = set_up_logs(logs_told(options))
     if options.workers:
         from .workers import supervise
@@ -153,7 +154,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     grace_option(parser)
     log_options(parser)
     trace_option(parser)
-    declare(parser)
+    add_options(parser)
 
 
 COMMANDS: Commands = {"run": Command(_run, _options)}

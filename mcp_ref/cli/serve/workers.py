@@ -75,7 +75,7 @@ class Worker:
         self.grace = 0.0
 
 
-class Place:
+class WorkerSlot:
     """A place for one worker. A worker that dies soon is replaced after a pause, which doubles each time."""
 
     def __init__(self, number: int) -> None:
@@ -105,7 +105,7 @@ class Supervisor:
     def __init__(self, start: Callable[[int], Worker], count: int, ready: Callable[[bytes], Any]) -> None:
         self.workers: List[Worker] = []
         self._start = start
-        self._places = [Place(number) for number in range(count)]
+        self._places = [WorkerSlot(number) for number in range(count)]
         self._ready: Optional[Callable[[bytes], Any]] = ready
         self._selector = selectors.DefaultSelector()
 
@@ -125,12 +125,12 @@ class Supervisor:
                 if code is not None:
                     return code
 
-    def _add(self, place: Place) -> None:
+    def _add(self, place: WorkerSlot) -> None:
         worker = place.worker = self._start(place.number)
         self.workers.append(worker)
         self._selector.register(worker.pipe, selectors.EVENT_READ, (place, worker))
 
-    def _hear(self, place: Place, worker: Worker) -> Optional[int]:
+    def _hear(self, place: WorkerSlot, worker: Worker) -> Optional[int]:
         """Read a worker's pipe: it serves, or has ended. Return an exit code if all are to end."""
         said = os.read(worker.pipe, 64)
         if said:
@@ -205,7 +205,7 @@ def supervise(options: Any) -> int:
             sessions = "store:" + os.path.join(folder, "sessions.db") if sessions == "store" else sessions
         told = {"file": options.file, "name": options.name, "trace": options.trace, "http": options.http,
                 "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive,
-                "grace": options.grace, "guard": loading.told(options), "logs": logs_told(options)}
+                "grace": options.grace, "guard": loading.given_options(options), "logs": logs_told(options)}
         where = "%s:%d" % ("[%s]" % host if ":" in host else host, sockets[0].getsockname()[1])
         address = "%s://%s/mcp" % ("https" if options.tls_cert else "http", where)
 
@@ -215,8 +215,8 @@ def supervise(options: Any) -> int:
                 note(open_to_all(address) + HTTP_ADVICE)
 
         supervisor = Supervisor(_starter(told), options.workers, ready)
-        _Told.came = None
-        signal.signal(signal.SIGTERM, _Told.hear)
+        _Terminated.came = None
+        signal.signal(signal.SIGTERM, _Terminated.hear)
         try:
             try:
                 return supervisor.run()
@@ -224,7 +224,7 @@ def supervise(options: Any) -> int:
                 for sock in sockets:
                     sock.close()
                 supervisor.end()
-        except _Told as told_to_end:
+        except _Terminated as told_to_end:
             return told_to_end.code
     finally:
         for sock in sockets:
@@ -235,7 +235,7 @@ def supervise(options: Any) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Told(BaseException):
+class _Terminated(BaseException):
     """SIGTERM has come. Raised on the main thread of the parent, which runs only code of this module."""
 
     came: Optional[float] = None

@@ -76,7 +76,7 @@ def _wait(number: int, gone: "Optional[threading.Event]") -> bool:
     return True
 
 
-class Answered(Exception):
+class Declined(Exception):
     """The person declined or cancelled; ``action`` says which."""
 
     def __init__(self, action: str) -> None:
@@ -136,7 +136,7 @@ class Asking:
                     action = _choice("send this? [y]es, [n]o, [c]ancel, [e]dit: ", context.cancelled, ("e",))
                     if action != "e":
                         return content if action == ACCEPT else action
-            except Answered as answered:
+            except Declined as answered:
                 return answered.action
             except Gone:
                 return CANCEL
@@ -220,7 +220,7 @@ def _choice(question: str, gone: Optional[threading.Event], more: Tuple[str, ...
 
 
 def _field(name: str, field: Dict[str, Any], schema: Dict[str, Any], revision: Any, gone: threading.Event) -> Any:
-    """Ask for one field and return its value; None if it is left out. Raises `Answered`, `Gone`."""
+    """Ask for one field and return its value; None if it is left out. Raises `Declined`, `Gone`."""
     required = name in schema.get("required", ())
     choices = _choices(field)
     for value, title in choices:
@@ -230,7 +230,7 @@ def _field(name: str, field: Dict[str, Any], schema: Dict[str, Any], revision: A
     while True:
         text = ask(_question(name, field, required, default), gone)
         if text in ("!d", "!c"):
-            raise Answered(WORDS[text])
+            raise Declined(WORDS[text])
         if not text:
             if default is not None or not required:
                 return default

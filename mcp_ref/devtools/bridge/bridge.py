@@ -52,7 +52,7 @@ from ...transports.base import Transport
 from ...transports.lines.fds import raise_soft_limit
 from ...version import __version__
 from . import translation
-from .link import NOT_FORWARDED, Behind, PassedOn
+from .link import NOT_FORWARDED, ForwardedExtension, UpstreamServer
 from .session import BridgeSession
 from .translation import OFFICIAL, Json
 
@@ -133,9 +133,9 @@ class Bridge(Server):
         given = with_defaults(Bridge.__init__, BEHIND, options, self)
         super().__init__(name, version, revisions=revisions, limits=limits, strict=strict, mask_errors=mask_errors,
                          keepalive=keepalive, auth=auth, state_keys=state_keys, trace=trace)
-        self.extensions = Extensions([PassedOn(each, lambda method, revision: Route(self._forward))
+        self.extensions = Extensions([ForwardedExtension(each, lambda method, revision: Route(self._forward))
                                       for each in OFFICIAL])
-        self.behind: List[Behind] = []
+        self.behind: List[UpstreamServer] = []
         if target is not None:
             self.behind.append(_behind("", target, limits, auth_behind, given))
         self._lock = threading.Lock()
@@ -387,14 +387,14 @@ class Bridge(Server):
 def _behind(
     prefix: str, target: Reached, limits: Limits, auth: "Union[Authorizing, Authorizer, None]",
     options: "BehindOptions",
-) -> Behind:
+) -> UpstreamServer:
     """Return a server behind, which makes a transport for each session. Raises as `transport_to`."""
     reach: Any = {**options, "auth": auth, "limits": limits}
     era, stderr = reach.pop("era"), reach.pop("stderr")
     if isinstance(target, Transport):
         raise TypeError("a transport is for one session: pass a function that returns a new one")
     if callable(target):
-        return Behind(prefix, type(target).__name__, lambda number: target(), era)
+        return UpstreamServer(prefix, type(target).__name__, lambda number: target(), era)
     labelled = stderr is None and is_command(target)
 
     def opening(number: int) -> Transport:
@@ -407,4 +407,4 @@ def _behind(
 
     opening(0)  # so that wrong options raise here
     command = " ".join(target) if isinstance(target, (list, tuple)) else type(target).__name__
-    return Behind(prefix, target if isinstance(target, str) else command, opening, era)
+    return UpstreamServer(prefix, target if isinstance(target, str) else command, opening, era)

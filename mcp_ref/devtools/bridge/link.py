@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .session import BridgeSession
 
 
-class Behind:
+class UpstreamServer:
     """A server behind a bridge: what makes a transport to it, and what was found out about it.
 
     ``prefix``: that of its names; "" for the only server, whose names are as they are. ``open(number)`` returns a
@@ -66,7 +66,7 @@ class Behind:
         """False once it was found to have none."""
 
 
-class PassedOn(Extension):
+class ForwardedExtension(Extension):
     """An extension whose requests and notifications a bridge passes on; those of an official one have to be known.
 
     ``answer``: makes the route of its requests, at the side that serves; None at the other side.
@@ -97,7 +97,8 @@ class ClientBehind(Client):
     its notifications on."""
 
     def __init__(
-        self, link: "Link", info: Mapping[str, Any], capabilities: "ClientCapabilities", era: Optional[str]
+        self, link: "UpstreamConnection", info: Mapping[str,
+                                                        Any], capabilities: "ClientCapabilities", era: Optional[str]
     ) -> None:
         declared = capabilities.extensions or {}
         behind, bridge = link.behind, link.session.bridge
@@ -105,7 +106,7 @@ class ClientBehind(Client):
             str(info.get("name", "")), str(info.get("version", "")), title=info.get("title"),
             capabilities=capabilities, on_notification=partial(link.session.tell, link), limits=bridge.limits,
             check_results=False, tasks=None if link.session.revision.handshake else False, eras=behind.eras, era=era,
-            extensions=[PassedOn(name, settings=settings) for name, settings in declared.items()])
+            extensions=[ForwardedExtension(name, settings=settings) for name, settings in declared.items()])
         self._link = link
         self._takes_tasks = True  # `mcp_ref.devtools.bridge.tasks` says of which calls
 
@@ -126,14 +127,14 @@ class ClientBehind(Client):
         self._link.lost(connection, reason)
 
 
-class Link:
+class UpstreamConnection:
     """The way from one session to one server behind."""
 
-    def __init__(self, session: "BridgeSession", behind: Behind) -> None:
+    def __init__(self, session: "BridgeSession", behind: UpstreamServer) -> None:
         self.session = session
         self.behind = behind
         self._client: Optional[ClientBehind] = None
-        self.tasks: Optional[tasks.TaskWay] = None
+        self.tasks: Optional[tasks.TaskTranslation] = None
         """The way of tasks, where they are translated."""
         self._level: Optional[int] = None
         """The level of log messages that a server with a handshake was asked for, as an index of LEVELS."""
@@ -265,7 +266,7 @@ class Link:
         meta = params.get("_meta")
         if not isinstance(meta, dict) or "progressToken" not in meta:
             return None
-        return lambda value, total, message: told(context, value, total, message)
+        return lambda value, total, message: forward_progress(context, value, total, message)
 
     def failure(self, context: Context, method: str, error: McpError) -> McpError:
         """Return the error for the client of a request that has failed behind."""
@@ -288,7 +289,7 @@ class Link:
         return made if self.tasks is None else self.tasks.declare(made)
 
 
-def told(context: Context, value: float, total: Optional[float], message: Optional[str]) -> None:
+def forward_progress(context: Context, value: float, total: Optional[float], message: Optional[str]) -> None:
     """Pass one step of progress on; one that is no step forward, or that nobody waits for any more, is dropped."""
     try:
         context.progress(value, total, message)
@@ -296,7 +297,7 @@ def told(context: Context, value: float, total: Optional[float], message: Option
         context.connection.counters.add("progress dropped")
 
 
-def _set_level(link: Link, params: Json) -> None:
+def _set_level(link: UpstreamConnection, params: Json) -> None:
     level = params.get("level")
     if level not in LEVELS:
         raise RpcError(INVALID_PARAMS, "Invalid params: params.level: expected one of %s" % ", ".join(LEVELS))
@@ -310,7 +311,7 @@ def _uri_of(params: Json) -> str:
     return uri
 
 
-_STATELESS_WAYS: Dict[str, Callable[[Link, Json], object]] = {
+_STATELESS_WAYS: Dict[str, Callable[[UpstreamConnection, Json], object]] = {
     SET_LOG_LEVEL: _set_level,
     SUBSCRIBE: lambda link, params: link.client.subscribe_resource(_uri_of(params)),
     UNSUBSCRIBE: lambda link, params: link.client.unsubscribe_resource(_uri_of(params)),

@@ -36,14 +36,14 @@ from .translation import Json
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from .link import Link
+    from .link import UpstreamConnection
 
 _SLICE = 0.5
 """Seconds that a thread waits in one go; it is woken before, where there is something to do."""
 _NUMBERS = itertools.count(1)
 
 
-class Question:
+class ServerRequest:
     """A request of the server, and the answer of the client. ``params`` is its message in the client's revision;
     ``task``: the id of the task that it belongs to, if it does."""
 
@@ -64,22 +64,22 @@ class Question:
 class ParkedCall:
     """One request to the server, which outlives the rounds of the client's request."""
 
-    def __init__(self, link: "Link", method: str) -> None:
+    def __init__(self, link: "UpstreamConnection", method: str) -> None:
         self.link = link
         self.method = method
         self.future: "Optional[Future[Json]]" = None
         self.context: Optional[Context] = None
         """The context of the round that waits; None between rounds."""
-        self.question: Optional[Question] = None
+        self.question: Optional[ServerRequest] = None
         self.left_at = clock()
 
     def report(self, value: float, total: Optional[float], message: Optional[str]) -> None:
         """Pass progress on to the round that waits, if there is one."""
-        from .link import told
+        from .link import forward_progress
 
         context = self.context
         if context is not None:
-            told(context, value, total, message)
+            forward_progress(context, value, total, message)
 
 
 class ParkedCalls:
@@ -93,9 +93,9 @@ class ParkedCalls:
         self._ttl = TTL if ttl is None else ttl
         self._changed = threading.Condition()
         self._calls: Dict[str, ParkedCall] = {}
-        self._unasked: Deque[Question] = deque()
+        self._unasked: Deque[ServerRequest] = deque()
         """The questions that no call carries yet."""
-        self._of_tasks: Dict[str, Question] = {}
+        self._of_tasks: Dict[str, ServerRequest] = {}
         """The open questions of tasks, by key."""
         self._closed = ""
 
@@ -104,7 +104,7 @@ class ParkedCalls:
 
     # The client's side
 
-    def call(self, link: "Link", context: Any, method: str, params: Json) -> Json:
+    def call(self, link: "UpstreamConnection", context: Any, method: str, params: Json) -> Json:
         """Answer one round of a request. Raises `RpcError`, `RequestCancelled`, and what ends a round."""
         def run(context: Any, params: Json) -> Json:
             key = context.once("parked call", lambda: self._begin(link, context, method, params))
@@ -113,7 +113,7 @@ class ParkedCalls:
         route = wrap(Route(run), method, context.session.rules)
         return route.call(context, params)  # type: ignore[no-any-return]
 
-    def _begin(self, link: "Link", context: Context, method: str, params: Json) -> str:
+    def _begin(self, link: "UpstreamConnection", context: Context, method: str, params: Json) -> str:
         """Send the request to the server; return the name of the call."""
         from secrets import token_hex
 
@@ -167,7 +167,7 @@ class ParkedCalls:
             raise parked.link.failure(context, parked.method, error) from error
         return translation.result_of(parked.method, result, parked.link.revision, context.session.rules)
 
-    def _next(self, parked: ParkedCall, context: Context) -> Optional[Question]:
+    def _next(self, parked: ParkedCall, context: Context) -> Optional[ServerRequest]:
         """Wait for a question to ask in this round; None once the server has answered. Raises `RequestCancelled`."""
         context.incoming.watch(self._wake)
         try:
@@ -215,7 +215,7 @@ class ParkedCalls:
             raise RpcError(METHOD_NOT_FOUND, text % (method, front))
         sent = translation.params_of(method, params, asking.session.rules, front)
         try:
-            question = Question(method, decode(params_class(row), sent, front), task)
+            question = ServerRequest(method, decode(params_class(row), sent, front), task)
         except DecodeError as error:
             raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
         asking.incoming.watch(self._wake)
@@ -230,7 +230,7 @@ class ParkedCalls:
         made: Json = encode(question.answer, asking.session.rules)
         return made if task is None else naming_task(made, task)
 
-    def _put(self, question: Question) -> None:
+    def _put(self, question: ServerRequest) -> None:
         """Have the newest call ask it that waits and asks nothing; else the next one. That of a task is kept for it."""
         if question.task is not None:
             if len(self._of_tasks) >= self._limits.max_questions:
@@ -246,7 +246,7 @@ class ParkedCalls:
             self._unasked.append(question)
         self._changed.notify_all()
 
-    def _wait(self, question: Question, asking: Context) -> None:
+    def _wait(self, question: ServerRequest, asking: Context) -> None:
         uncarried = Deadline(self._limits.request_timeout)
         while not question.settled:
             if asking.incoming.cancelled:
@@ -261,7 +261,7 @@ class ParkedCalls:
                                % self._limits.request_timeout)
             self._changed.wait(_SLICE)
 
-    def questions_of(self, task: str) -> List[Question]:
+    def questions_of(self, task: str) -> List[ServerRequest]:
         """Return the open questions of a task, oldest first."""
         with self._changed:
             return [each for each in self._of_tasks.values() if each.task == task]
@@ -284,7 +284,7 @@ class ParkedCalls:
                 del self._of_tasks[question.key]
             self._changed.notify_all()
 
-    def _forget(self, question: Question) -> None:
+    def _forget(self, question: ServerRequest) -> None:
         self._of_tasks.pop(question.key, None)
         if question in self._unasked:
             self._unasked.remove(question)

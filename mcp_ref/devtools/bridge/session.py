@@ -44,7 +44,7 @@ from ...revisions import Revision
 from ...server.subscriptions import FILTERS, Listener
 from ...threads import start_or_call
 from . import translation
-from .link import Link
+from .link import UpstreamConnection
 from .parked import ParkedCalls
 from .tasks import older, task_of
 from .translation import Json
@@ -78,7 +78,7 @@ class BridgeSession:
         self.front = front
         self.used = 0.0
         self.counters = Counters()
-        self.links = [Link(self, behind) for behind in bridge.behind]
+        self.links = [UpstreamConnection(self, behind) for behind in bridge.behind]
         self._info = info
         self._declared = translation.client_capabilities(capabilities, revision)
         self._askable = any(getattr(self._declared, name) is not None for name in _ASKABLE)
@@ -139,7 +139,7 @@ class BridgeSession:
             if not early:
                 return
 
-    def lost(self, link: Link, reason: str) -> None:
+    def lost(self, link: UpstreamConnection, reason: str) -> None:
         """End the session, because a server with a handshake has ended, and what it knew of the session with it."""
         get_logger(__name__).warning("session %d: the server behind %s has ended: %s",
                                      self.number, link.behind.name, reason)
@@ -197,7 +197,7 @@ class BridgeSession:
             with self._lock:
                 del self._contexts[context]
 
-    def _forward(self, link: Link, context: Context, method: str, params: Json) -> Json:
+    def _forward(self, link: UpstreamConnection, context: Context, method: str, params: Json) -> Json:
         way = None if link.tasks is None else link.tasks.way(context, method, params)
         if way is not None:
             return way(context, params)
@@ -241,7 +241,7 @@ class BridgeSession:
             made["nextCursor"] = "%d:" % (at + 1)
         return made
 
-    def _having(self, capability: str) -> List[Link]:
+    def _having(self, capability: str) -> List[UpstreamConnection]:
         return [link for link in self.links if has(link.client.server_capabilities, capability)]
 
     @property
@@ -292,7 +292,7 @@ class BridgeSession:
         if source.stateless and within is not None and within.request.method == TASK_RESULT:
             sent = naming_task(sent, str((within.request.params or {}).get("taskId")))
         try:
-            pending = front.open_request(method, sent, None, Link.progress(asking, params),
+            pending = front.open_request(method, sent, None, UpstreamConnection.progress(asking, params),
                                          about=None if within is None else within.incoming.id)
         except (LocalProtocolError, ConnectionLost) as error:
             raise RpcError(INTERNAL_ERROR, "The client cannot be asked: %s" % error) from None
@@ -327,7 +327,7 @@ class BridgeSession:
 
     # Notifications of a server
 
-    def tell(self, link: Link, method: str, params: Json) -> None:
+    def tell(self, link: UpstreamConnection, method: str, params: Json) -> None:
         """Pass a notification on; the module has the table. A log message of a server that has not declared ``logging``
         is shown to the operator: clients do not expect any."""
         if method == LOG_MESSAGE and not has(link.client.server_capabilities, "logging"):
@@ -411,7 +411,8 @@ class BridgeSession:
         listener.acknowledge(encode(SubscriptionsAcknowledgedNotificationParams(agreed), self.revision))
         context.incoming.watch(lambda: self._end(listener, None))
 
-    def _subscribe(self, link: Link, asked: SubscriptionFilter, agreed: SubscriptionFilter) -> "List[Subscription]":
+    def _subscribe(self, link: UpstreamConnection, asked: SubscriptionFilter,
+                   agreed: SubscriptionFilter) -> "List[Subscription]":
         """Listen to what a server will tell of the filter, and add it to ``agreed``."""
         client = link.client
         features = [feature for feature, name in FILTERS.items() if getattr(asked, name)]

@@ -67,7 +67,7 @@ from . import translation
 from .translation import Json
 
 if TYPE_CHECKING:
-    from .link import Link
+    from .link import UpstreamConnection
 
 _NAMES = (("ttlMs", "ttl"), ("pollIntervalMs", "pollInterval"))
 _BOTH = ("taskId", "status", "createdAt", "lastUpdatedAt", "statusMessage")
@@ -75,13 +75,13 @@ _SLICE = 0.5
 Answer = Callable[[Context, Json], Json]
 
 
-class TaskWay:
+class TaskTranslation:
     """The way of requests about tasks from one session to one server; the base calls tools that require a task.
 
     It is the one of clients that have no tasks, before a server that may want calls to be tasks.
     """
 
-    def __init__(self, link: "Link") -> None:
+    def __init__(self, link: "UpstreamConnection") -> None:
         self.link = link
         self.methods: Dict[str, Answer] = {}
         """Request of the client -> what answers it here."""
@@ -152,7 +152,7 @@ class TaskWay:
             context.incoming.unwatch(cancel)
 
 
-class _Held:
+class _BridgedTask:
     """One task, as far as a session keeps it: ``task``, or ``state`` and ``result`` of one that was over at once."""
 
     def __init__(self, task: Any = None, state: Optional[Json] = None, result: Any = None) -> None:
@@ -172,12 +172,12 @@ class _Held:
         return bool(self.task.done) if self.task is not None else self.over or self.cancelled
 
 
-class _Holding(TaskWay):
+class _TaskTable(TaskTranslation):
     """Base of both translations: the tasks that a session keeps, by id."""
 
-    def __init__(self, link: "Link") -> None:
+    def __init__(self, link: "UpstreamConnection") -> None:
         super().__init__(link)
-        self._held: Dict[str, _Held] = {}
+        self._held: Dict[str, _BridgedTask] = {}
         self._lock = threading.Lock()
 
     @property
@@ -186,7 +186,7 @@ class _Holding(TaskWay):
         most = self.link.session.bridge.limits.max_task_ttl
         return any(not each.is_over() and clock() - each.since < most for each in list(self._held.values()))
 
-    def _hold(self, id: str, held: _Held) -> _Held:
+    def _hold(self, id: str, held: _BridgedTask) -> _BridgedTask:
         """Keep a task, or return the one that is kept. The oldest that is over goes where there are too many."""
         most = self.link.session.bridge.limits.max_tasks_per_principal
         with self._lock:
@@ -203,7 +203,7 @@ class _Holding(TaskWay):
             return held
 
     @contextmanager
-    def _following(self, context: Context, held: _Held) -> Iterator[None]:
+    def _following(self, context: Context, held: _BridgedTask) -> Iterator[None]:
         """Let one request at a time follow a task, so that nothing is asked twice."""
         while not held.lock.acquire(timeout=_SLICE):
             context.incoming.check()
@@ -213,10 +213,10 @@ class _Holding(TaskWay):
             held.lock.release()
 
 
-class TasksOfHandshake(_Holding):
+class TasksOfHandshake(_TaskTable):
     """The tasks of a client of 2025-11-25 before a server of 2026-07-28 with the extension."""
 
-    def __init__(self, link: "Link") -> None:
+    def __init__(self, link: "UpstreamConnection") -> None:
         super().__init__(link)
         self._read = params_reader(TaskIdParams, link.session.revision)
         self.methods = {
@@ -255,7 +255,7 @@ class TasksOfHandshake(_Holding):
         state = flat(SimpleNamespace(
             id=token_urlsafe(24), created=now, updated=now, message=None, ttl=limits.max_task_ttl,
             poll=limits.poll_interval, status=FAILED if made.get("isError") is True else COMPLETED))
-        self._hold(state["taskId"], _Held(None, state, made))
+        self._hold(state["taskId"], _BridgedTask(None, state, made))
         return _begun(state)
 
     def _state(self, context: Context, id: str) -> Json:
@@ -277,7 +277,7 @@ class TasksOfHandshake(_Holding):
             self._sent(context, CANCEL_TASK, id)
             status = self._state(context, id)["status"]
             if status not in (COMPLETED, FAILED):
-                self._hold(id, _Held()).cancelled = True
+                self._hold(id, _BridgedTask()).cancelled = True
                 return self._state(context, id)
         raise RpcError(INVALID_PARAMS, "Cannot cancel task: it is %s already" % status)
 
@@ -286,7 +286,7 @@ class TasksOfHandshake(_Holding):
         held = self._held.get(id)
         if held is None:
             self._state(context, id)  # an id that nobody knows is kept nowhere
-            held = self._hold(id, _Held())
+            held = self._hold(id, _BridgedTask())
         if held.state is not None:
             return naming_task(held.result, id)
         task = StatelessTask(self._client, id, None)
@@ -302,10 +302,10 @@ class TasksOfHandshake(_Holding):
         return naming_task(translation.result_of(CALL_TOOL, result, self.link.revision, context.session.rules), id)
 
 
-class TasksOfStateless(_Holding):
+class TasksOfStateless(_TaskTable):
     """The tasks of a client of 2026-07-28 before a server of 2025-11-25 that runs calls of tools as tasks."""
 
-    def __init__(self, link: "Link") -> None:
+    def __init__(self, link: "UpstreamConnection") -> None:
         super().__init__(link)
         revision = link.session.revision
         self._read, self._read_update = params_reader(TaskParams, revision), params_reader(UpdateTaskParams, revision)
@@ -326,17 +326,17 @@ class TasksOfStateless(_Holding):
 
     def _create(self, context: Context, params: Json) -> Json:
         task = self._start(context, params)
-        self._hold(str(task.id), _Held(task))
+        self._hold(str(task.id), _BridgedTask(task))
         return dict(newer(dict(task.state, status=WORKING)), resultType=TASK)
 
-    def _find(self, context: Context, id: str) -> _Held:
+    def _find(self, context: Context, id: str) -> _BridgedTask:
         """Return a task; one that this session has not begun may be known to the server all the same."""
         held = self._held.get(id)
         if held is None:
             task = HandshakeTask(self._client, id, None)
             with self._failing(context, GET_TASK):
                 task.refresh()
-            held = self._hold(id, _Held(task))
+            held = self._hold(id, _BridgedTask(task))
         return held
 
     def _get(self, context: Context, params: Json) -> Json:
@@ -415,7 +415,7 @@ def _unlisted(context: Context, params: Json) -> Json:
     raise RpcError(METHOD_NOT_FOUND, "Method not found: tasks/list, which the server behind this bridge does not have")
 
 
-def between(link: "Link") -> Optional[TaskWay]:
+def between(link: "UpstreamConnection") -> Optional[TaskTranslation]:
     """Return the way of tasks from a session to a server; None where nothing has to be translated."""
     front, client = link.session.revision, link.client
     if client.revision.stateless:
@@ -424,7 +424,7 @@ def between(link: "Link") -> Optional[TaskWay]:
         return None
     if not client.revision.tasks or front.tasks or not has(client.server_capabilities, "tasks.requests.tools.call"):
         return None
-    return TasksOfStateless(link) if front.stateless and not link.behind.prefix else TaskWay(link)
+    return TasksOfStateless(link) if front.stateless and not link.behind.prefix else TaskTranslation(link)
 
 
 def older(state: Any) -> Json:

@@ -1,6 +1,6 @@
 """Limits of what the checker holds in memory, whatever the length of a trace, and containers that forget the oldest.
 
-A rule that looks for something that was forgotten cannot tell: `Forgetful.forgot` and `Seen.forgot` say so.
+A rule that looks for something that was forgotten cannot tell: `Forgetful.forgot` and `UsedIds.forgot` say so.
 """
 
 from bisect import bisect_right
@@ -89,7 +89,7 @@ class Forgetful(Generic[Key, Value]):
         return list(self._entries.values())
 
 
-class Seen:
+class UsedIds:
     """The ids that were used: integers as runs of successive ones, strings one by one."""
 
     __slots__ = ("_starts", "_ends", "_strings", "_most", "forgot")

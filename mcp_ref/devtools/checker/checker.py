@@ -20,7 +20,9 @@ from ...wiretrace import (
 from . import course, observed, rules
 from .bounds import Bounds
 from .findings import Finding, RuleTally, Verdicts
-from .observed import Batch, Connection, Exchange, Message, Session, Shared, SseEvent, id_key
+from .observed import (
+    Message, ObservedBatch, ObservedConnection, ObservedEvent, ObservedExchange, ObservedSession, Shared, id_key,
+)
 from .rules import Happening, Rule
 
 _MESSAGES_ONLY = frozenset(("both",))
@@ -50,7 +52,7 @@ class Checker:
         """Messages so far."""
         self.seen: Dict[Tuple[str, str], int] = {}
         """The numbers of messages by transport and name of the revision; "" for what is not known."""
-        self.connections: Dict[str, Connection] = {}
+        self.connections: Dict[str, ObservedConnection] = {}
         self._trace = Shared()
         self._recorded: FrozenSet[str] = _MESSAGES_ONLY
         self._verdicts = Verdicts(bounds, self._recorded, binding)
@@ -137,13 +139,13 @@ class Checker:
         self._trace = Shared()
         self._verdicts.recorded(self._recorded)
 
-    def _connection(self, name: str) -> Connection:
+    def _connection(self, name: str) -> ObservedConnection:
         found = self.connections.get(name)
         if found is None:
             if len(self.connections) >= self.bounds.connections:
                 oldest = next(iter(self.connections))
                 self._over(self.connections.pop(oldest))
-            found = self.connections[name] = Connection(name, self._recorded, self.bounds, self._trace)
+            found = self.connections[name] = ObservedConnection(name, self._recorded, self.bounds, self._trace)
         found.line = self._line
         return found
 
@@ -157,11 +159,11 @@ class Checker:
         self._connection(event.connection).transport = transport
 
     @staticmethod
-    def _learn(connection: Connection, transport: str) -> None:
+    def _learn(connection: ObservedConnection, transport: str) -> None:
         """Take it that the exchanges that are open are of this transport: a recorder knows it when messages come."""
         connection.transport = transport
         if connection.messages:  # a client that tried another transport before
-            connection.default = Session(connection)
+            connection.default = ObservedSession(connection)
             for exchange in connection.exchanges.values():
                 exchange.session = connection.default
 
@@ -173,7 +175,7 @@ class Checker:
             if not connection.http:  # the DELETE and ends of exchanges may follow
                 self._over(connection)
 
-    def _over(self, connection: Connection) -> None:
+    def _over(self, connection: ObservedConnection) -> None:
         if not connection.state(_Finished).done:
             connection.state(_Finished).done = True
             if len(self._left) < self.bounds.findings:
@@ -207,11 +209,11 @@ class Checker:
         connection = self._connection(event.connection)
         connection.last_time = event.time
         connection.transport = connection.transport or "streamable-http"
-        exchange = Exchange(event.exchange, connection, event)
+        exchange = ObservedExchange(event.exchange, connection, event)
         connection.exchanges[event.exchange] = exchange
         if connection.transport == "http+sse" and exchange.method == "GET":
             connection.mixed = connection.mixed or connection.default.initialize is not None
-            connection.default = Session(connection)
+            connection.default = ObservedSession(connection)
             connection.default.from_start = connection.from_start and not connection.mixed
         exchange.session = self._session(connection, exchange)
         exchange.revision = None if exchange.session.mixed else exchange.session.revision
@@ -224,7 +226,7 @@ class Checker:
                 exchange.revision = named
         self._judge(rules.HEAD, "", self._revision_of(exchange), exchange, connection)
 
-    def _revision_of(self, exchange: Exchange) -> Optional[Revision]:
+    def _revision_of(self, exchange: ObservedExchange) -> Optional[Revision]:
         """Return the revision by which the HTTP of an exchange is judged.
 
         The transport HTTP+SSE is of one revision; a document is fetched for a conversation in the last one that was
@@ -237,7 +239,7 @@ class Checker:
         return exchange.revision
 
     @staticmethod
-    def _session(connection: Connection, exchange: Exchange) -> Session:
+    def _session(connection: ObservedConnection, exchange: ObservedExchange) -> ObservedSession:
         """Return the session of an exchange, by its header field or, over HTTP+SSE, by the endpoint of a stream.
 
         Otherwise it is the default session of the connection. A client that omits the id of its only session is still
@@ -253,18 +255,19 @@ class Checker:
             stateless = version in NAMES and revision(str(version)).stateless
             only = connection.latest if connection.live == 1 and not stateless else None
             return only if only is not None and only.ended is None else connection.default
-        found: Optional[Session] = connection.sessions.get(id)
+        found: Optional[ObservedSession] = connection.sessions.get(id)
         if found is None:
-            found = connection.sessions[id] = Session(connection, id)
+            found = connection.sessions[id] = ObservedSession(connection, id)
             found.from_start = False
         return found
 
-    def _exchange(self, event: Event, connection: Optional[Connection] = None) -> Optional[Exchange]:
+    def _exchange(self, event: Event, connection: Optional[ObservedConnection] = None) -> Optional[ObservedExchange]:
         connection = connection or self._connection(event.connection)
         connection.last_time = event.time
         if not event.exchange:
             return None
-        found: Optional[Exchange] = connection.exchanges.get(event.exchange) or connection.over.get(event.exchange)
+        found: Optional[ObservedExchange] = (
+            connection.exchanges.get(event.exchange) or connection.over.get(event.exchange))
         return found
 
     def _response(self, event: Event) -> None:
@@ -293,14 +296,14 @@ class Checker:
     def _sse_event(self, event: Event) -> None:
         exchange = self._exchange(event)
         if exchange is not None:
-            seen = SseEvent(exchange, event, event.more, str(event.more.get("data", "")))
+            seen = ObservedEvent(exchange, event, event.more, str(event.more.get("data", "")))
             if seen.name == "endpoint":
                 target = re.sub("^[a-z]+://[^/]*", "", str(seen.data))
                 exchange.connection.endpoints[target.partition("?")[0]] = None
                 exchange.connection.streams[target] = exchange
             self._streamed(seen)
 
-    def _streamed(self, seen: SseEvent) -> None:
+    def _streamed(self, seen: ObservedEvent) -> None:
         exchange = seen.exchange
         self._judge(rules.SSE_EVENT, seen.message.method if seen.message else "", self._revision_of(exchange), seen,
                     exchange.connection)
@@ -330,13 +333,13 @@ class Checker:
             self._one(event, event.message, connection, exchange, None)
             return
         total = len(event.message)
-        batch = Batch([self._one(event, item, connection, exchange, (place, total))
-                       for place, item in enumerate(event.message)], event,
-                      exchange.session if exchange is not None else connection.default)
+        batch = ObservedBatch([self._one(event, item, connection, exchange, (place, total))
+                               for place, item in enumerate(event.message)], event,
+                              exchange.session if exchange is not None else connection.default)
         batch.exchange = exchange
         self._judge(rules.BATCH, "", batch.revision, batch, connection)
 
-    def _one(self, event: Event, data: Any, connection: Connection, exchange: Optional[Exchange],
+    def _one(self, event: Event, data: Any, connection: ObservedConnection, exchange: Optional[ObservedExchange],
              batch: Optional[Tuple[int, int]]) -> Message:
         self.messages += 1
         connection.messages += 1
@@ -364,7 +367,7 @@ class Checker:
         if not replayed:
             self._said(message)
         if message.sse is not None and exchange is not None and (batch is None or batch[0] == batch[1] - 1):
-            seen = SseEvent(exchange, event, message.sse, None)
+            seen = ObservedEvent(exchange, event, message.sse, None)
             seen.message = message
             self._streamed(seen)
         return message
@@ -383,7 +386,7 @@ class Checker:
         seen = rules.circumstances(message)
         if message.kind != observed.NOISE:
             self._judge(rules.MESSAGE, method, message.revision, message, connection, seen)
-            for moment in course.questions(message) if method == message.method else ():
+            for moment in course.request_moments(message) if method == message.method else ():
                 self._judge(moment, method, message.revision, message, connection, seen)
             if course.is_of_task(message):
                 self._judge(rules.TASKED, method, message.revision, message, connection, seen)

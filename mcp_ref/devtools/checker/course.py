@@ -12,7 +12,7 @@ from ...methods import CALL_TOOL, EXTENSION_METHODS, NOTIFICATION, SENDER, TASKS
 from ...revisions import LATEST_HANDSHAKE, NAMES, Revision, revision
 from ...wiretrace import CLIENT, SERVER
 from . import observed, rules
-from .observed import META_CAPABILITIES, META_REVISION, META_TASK, Exchange, Message, Session, content
+from .observed import META_CAPABILITIES, META_REVISION, META_TASK, Message, ObservedExchange, ObservedSession, content
 
 ADDED = frozenset(row.name for row in EXTENSION_METHODS)
 _RESERVED = ("tasks/", "notifications/tasks/", "skills/")
@@ -57,7 +57,7 @@ def added_result(message: Message) -> Optional[str]:
     return path if extension and message.has_extension(CLIENT, extension) else None
 
 
-def settle(message: Message, exchange: Exchange) -> None:
+def settle(message: Message, exchange: ObservedExchange) -> None:
     """Give a request without session id that opens a session, or needs none, to the default session."""
     connection, named = message.connection, message.meta.get(META_REVISION)
     opens = message.method == "initialize"
@@ -65,7 +65,7 @@ def settle(message: Message, exchange: Exchange) -> None:
     if not (opens or stateless) or exchange.header("mcp-session-id") is not None or connection.transport == "http+sse":
         return
     if opens and connection.default.initialize is not None:
-        connection.default = Session(connection)  # a handshake without session id opens another
+        connection.default = ObservedSession(connection)  # a handshake without session id opens another
         connection.mixed = True
         connection.default.from_start = False
     message.session = exchange.session = connection.default
@@ -151,7 +151,7 @@ def _named(message: Message) -> None:
         message.session.id = id
         message.connection.sessions[id] = message.connection.latest = message.session
         message.connection.live += 1
-        message.connection.default = Session(message.connection)
+        message.connection.default = ObservedSession(message.connection)
 
 
 def is_ambiguous(message: Message) -> bool:
@@ -177,7 +177,7 @@ def _sender(method: str) -> str:
     return senders.pop() if len(senders) == 1 else "both"
 
 
-def questions(message: Message) -> Tuple[str, ...]:
+def request_moments(message: Message) -> Tuple[str, ...]:
     """Return the moments of questions, answers and outcomes that a message is, however they travel."""
     kind, stateless = message.kind, message.revision is not None and message.revision.stateless
     if kind == observed.REQUEST:

@@ -15,7 +15,7 @@ from ...wiretrace.text import plain, shorten
 from . import rules
 from .bounds import Bounds, Forgetful
 from .course import ADDED
-from .observed import Connection, Exchange, Message, SseEvent
+from .observed import Message, ObservedConnection, ObservedEvent, ObservedExchange
 from .rules import KEPT, Broken, CannotTell, Rule, Verdict
 
 VIOLATION, WARNING, DISAGREE = "violation", "warning", "disagreement"
@@ -98,7 +98,7 @@ class RuleTally(NamedTuple):
     """The reasons why it could not be told, each once."""
 
 
-class _Asked:
+class _RuleGroup:
     """The rules that are asked together, and what they have answered last, if none was broken.
 
     One message is much like the next, and so are the answers: they are compared as a whole, and counted once.
@@ -126,7 +126,7 @@ class _Asked:
         self.times = 0
 
 
-_Table = Tuple[List[_Asked], Tuple[Callable[[Any], None], ...]]
+_Table = Tuple[List[_RuleGroup], Tuple[Callable[[Any], None], ...]]
 """The rules to be asked, by the facts that they look at; and the functions of observers."""
 
 
@@ -187,14 +187,14 @@ class Verdicts:
         return self._faults.get((finding.rule.id, finding.party), {}).get(finding.key, 0)
 
     def judge(
-        self, moment: str, method: str, where: Optional[Revision], subject: Any, connection: Connection,
+        self, moment: str, method: str, where: Optional[Revision], subject: Any, connection: ObservedConnection,
         seen: Optional[int] = None,
     ) -> None:
         """Ask the rules of a moment about its subject, and keep what they answer.
 
         ``seen``: the bits of `rules.circumstances` of the subject, if they are known.
         """
-        beside = type(subject) is Exchange and not subject.is_mcp
+        beside = type(subject) is ObservedExchange and not subject.is_mcp
         key = (moment, method, None if where is None else where.rank, beside,
                rules.circumstances(subject) if seen is None else seen)
         table = self._tables.get(key)
@@ -223,7 +223,7 @@ class Verdicts:
             self._add([finding for finding, _ in found], [places for _, places in found])
 
     def _found(self, broken: List[Tuple[Rule, Any]], subject: Any, where: Optional[Revision],
-               connection: Connection) -> List[Tuple[Finding, List[Any]]]:
+               connection: ObservedConnection) -> List[Tuple[Finding, List[Any]]]:
         """Return the findings of rules that were broken, each with where its causes are looked for."""
         found, order = [], list(rules.load())
         for row, verdict in sorted(broken, key=lambda one: order.index(one[0].id)):
@@ -231,10 +231,10 @@ class Verdicts:
                 made = each if isinstance(each, Broken) else Broken(str(each))
                 finding = self._finding(row, made, subject, where, connection)
                 found.append((finding, self._places(
-                    finding, made.at or subject if isinstance(subject, Connection) else subject)))
+                    finding, made.at or subject if isinstance(subject, ObservedConnection) else subject)))
         return found
 
-    def _count(self, group: _Asked, said: List[Verdict]) -> List[Tuple[Rule, Any]]:
+    def _count(self, group: _RuleGroup, said: List[Verdict]) -> List[Tuple[Rule, Any]]:
         """Count answers that are not the usual ones, and return those that are faults."""
         group.settle()
         broken: List[Tuple[Rule, Any]] = []
@@ -257,13 +257,14 @@ class Verdicts:
         if not known and len(self._tables) > self._bounds.entries:
             self._clear()  # a peer that makes up methods
         asked, notes = _asked(moment, method if known else "unknown", rank, beside, seen, self._recorded, self._binding)
-        return [_Asked(*group) for group in asked], notes
+        return [_RuleGroup(*group) for group in asked], notes
 
     @staticmethod
-    def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:
+    def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision],
+                 connection: ObservedConnection) -> Finding:
         at = made.at or (subject[0] if isinstance(subject, list) and subject else subject)
-        message = at if isinstance(at, Message) else at.message if isinstance(at, SseEvent) else None
-        exchange = at if isinstance(at, Exchange) else getattr(at, "exchange", None)
+        message = at if isinstance(at, Message) else at.message if isinstance(at, ObservedEvent) else None
+        exchange = at if isinstance(at, ObservedExchange) else getattr(at, "exchange", None)
         party = made.party or (row.party if row.party != rules.SENDER else getattr(message or at, "sender", ""))
         asked = exchange.request if exchange is not None else None
         found = Finding(
@@ -319,9 +320,9 @@ class Verdicts:
         request = getattr(subject, "request", None)
         if isinstance(request, Message):
             places.append(("message", request.index))
-        if finding.exchange and not isinstance(subject, SseEvent):
+        if finding.exchange and not isinstance(subject, ObservedEvent):
             places.append(("exchange", finding.exchange))
-        holder = subject.exchange if isinstance(subject, SseEvent) else subject
+        holder = subject.exchange if isinstance(subject, ObservedEvent) else subject
         session = getattr(holder, "session", None) or getattr(holder, "default", None)
         if session is not None:
             places.append(("session", finding.connection, session.id))
@@ -347,7 +348,7 @@ def _asked(
     binding: bool,
 ) -> Tuple[Tuple[Tuple[Optional[rules.Facts], Tuple[Rule, ...], Tuple[rules.Decide, ...]], ...],
            Tuple[Callable[[Any], None], ...]]:
-    """Return what `_Asked` needs of the rules of one moment, and the functions of observers, for all checkers."""
+    """Return what `_RuleGroup` needs of the rules of one moment, and the functions of observers, for all checkers."""
     table: Dict[Optional[rules.Facts], List[Rule]] = {}
     for row in rules.matching(rules.load().values(), moment, method, rank, beside, seen):
         if row.needs <= recorded and (row.binds or not binding):

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 from ...jsontext import JsonError, dumps
 from ...urls import is_loopback, is_token
 from ...wiretrace import Event
-from .observed import Exchange
+from .observed import ObservedExchange
 
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=\Z", re.DOTALL)
 _VISIBLE = re.compile(r"[\t -~]*\Z")
@@ -29,7 +29,7 @@ MOST = 16384
 """Characters of a header field that are read."""
 
 
-def is_streamable(exchange: Optional[Exchange]) -> bool:
+def is_streamable(exchange: Optional[ObservedExchange]) -> bool:
     """Return True for an exchange of Streamable HTTP: the older HTTP+SSE has rules of its own."""
     return exchange is not None and exchange.connection.transport == "streamable-http"
 
@@ -51,7 +51,7 @@ def _accepts(value: str, wanted: str) -> bool:
     return False
 
 
-def is_repeated(exchange: Exchange, name: str) -> bool:
+def is_repeated(exchange: ObservedExchange, name: str) -> bool:
     """Return True if a request has several header fields of a name: what they say together is nobody's word."""
     return sum(each.lower() == name.lower() for each, _ in exchange.fields) > 1
 
@@ -78,7 +78,7 @@ def decoded(value: str) -> Optional[str]:
         return None
 
 
-class Challenge(NamedTuple):
+class AuthChallenge(NamedTuple):
     """One challenge of `WWW-Authenticate`."""
 
     scheme: str
@@ -86,9 +86,9 @@ class Challenge(NamedTuple):
     parameters: Dict[str, str]
 
 
-def challenges(value: Optional[str]) -> List[Challenge]:
+def challenges(value: Optional[str]) -> List[AuthChallenge]:
     """Return the challenges of a field; what cannot be read is left out."""
-    found: List[Challenge] = []
+    found: List[AuthChallenge] = []
     if not value:
         return found
     text, place = value[:MOST], 0
@@ -103,14 +103,14 @@ def challenges(value: Optional[str]) -> List[Challenge]:
             continue
         scheme = _SCHEME.match(text, place)
         if scheme is not None and parameter is None:
-            found.append(Challenge(scheme.group(1).lower(), {}))
+            found.append(AuthChallenge(scheme.group(1).lower(), {}))
             place = scheme.end()
         else:
             place = max(_PAST.match(text, place).end(), place + 1)  # type: ignore[union-attr]
     return found
 
 
-def bearer(exchange: Exchange) -> Optional[Challenge]:
+def bearer(exchange: ObservedExchange) -> Optional[AuthChallenge]:
     """Return the challenge of a response for a bearer token, None if there is none."""
     value = exchange.answer_header("www-authenticate")
     return next((each for each in challenges(value) if each.scheme == "bearer"), None) if value else None
@@ -192,7 +192,7 @@ _MOST = 4096
 """Schemas inside of one that are looked at."""
 
 
-class Annotations(NamedTuple):
+class HeaderParameters(NamedTuple):
     """The parameters of a tool that have header fields."""
 
     headers: List[Tuple[Tuple[str, ...], str]]
@@ -202,7 +202,7 @@ class Annotations(NamedTuple):
     if all is."""
 
 
-def annotations_of(schema: Any) -> Annotations:
+def annotations_of(schema: Any) -> HeaderParameters:
     """Return the annotations of an input schema."""
     headers: List[Tuple[Tuple[str, ...], str]] = []
     faults: List[str] = []
@@ -222,7 +222,7 @@ def annotations_of(schema: Any) -> Annotations:
             else:
                 headers.append((path, PREFIX + name))
         rest.extend(_inside(there, path, plain))
-    return Annotations(headers[:256], faults[0] if faults else "")
+    return HeaderParameters(headers[:256], faults[0] if faults else "")
 
 
 def _fault(schema: Dict[str, Any], reachable: bool) -> str:

@@ -1,7 +1,7 @@
 """Lists of a server: the runs through its lists, page by page, and the newest definition of each item.
 
 The rules of tools, resources, prompts, pagination and caching read it. A result of a list is taken in before the rules
-are asked about it: ``message.notes["listing"]`` is the `Listing` that it belongs to, unless the page was asked for a
+are asked about it: ``message.notes["listing"]`` is the `PagedList` that it belongs to, unless the page was asked for a
 second time, ``message.notes["before"]`` the newest complete one before, and ``new_items(message)`` are the items that
 were not listed before as they are.
 """
@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from ...methods import LIST_CHANGED
 from .bounds import Bounds, Forgetful
-from .observed import NOTIFICATION, RESULT, Message, Session
+from .observed import NOTIFICATION, RESULT, Message, ObservedSession
 from .rules import MESSAGE, observe
 
 LISTS: Dict[str, Tuple[str, str]] = {
@@ -34,7 +34,7 @@ _OPEN = 64
 """Runs of one session that may go on at once."""
 
 
-class Listing:
+class PagedList:
     """A run through a list: the pages that were asked for one after the other."""
 
     __slots__ = ("method", "first", "last", "names", "scope", "cursor", "pages", "complete", "whole")
@@ -62,19 +62,19 @@ class Lists:
     """The lists of a session."""
 
     def __init__(self) -> None:
-        self.open: "Forgetful[Tuple[str, str, Optional[str]], Listing]" = Forgetful(_OPEN)
+        self.open: "Forgetful[Tuple[str, str, Optional[str]], PagedList]" = Forgetful(_OPEN)
         """Runs by method, the cursor that leads on, and the digest of the caller's credentials."""
-        self.complete: Dict[str, Listing] = {}
+        self.complete: Dict[str, PagedList] = {}
         """The newest complete run of each method."""
         self.items: Dict[str, "Forgetful[str, Mapping[str, Any]]"] = {
             method: Forgetful(Bounds().entries) for method in _TAKEN}
         """The newest definitions of the items of each method."""
         self.changed: Dict[str, Message] = {}
         """The newest notification that the list of a method has changed."""
-        self.folded: Dict[str, Tuple[Listing, Set[str]]] = {}
+        self.folded: Dict[str, Tuple[PagedList, Set[str]]] = {}
         """The names of the newest complete run without regard to case."""
 
-    def complete_since_change(self, method: str) -> Optional[Listing]:
+    def complete_since_change(self, method: str) -> Optional[PagedList]:
         """Return the newest complete run through a list, if all its items are known and no change was announced
         since."""
         found, change = self.complete.get(method), self.changed.get(method)
@@ -91,7 +91,7 @@ class Lists:
         return self.items[method].get(name)  # type: ignore[no-any-return]
 
 
-def lists(session: Session) -> Lists:
+def lists(session: ObservedSession) -> Lists:
     """Return what was listed in a session."""
     return session.state(Lists)
 
@@ -118,7 +118,7 @@ def take_page(message: Message) -> None:
     member, key = _TAKEN[method]
     cursor, found = cursor_of(request), None
     if "cursor" not in request.params:
-        found = Listing(method, request)
+        found = PagedList(method, request)
     elif cursor is not None:
         found = known.open.pop((method, cursor, _caller(message)))
     page, new = message.result.get(member), []
@@ -142,7 +142,7 @@ def _caller(message: Message) -> Optional[str]:
     return message.exchange.header("authorization") if message.exchange is not None else None
 
 
-def _go_on(known: Lists, found: Listing, message: Message) -> None:
+def _go_on(known: Lists, found: PagedList, message: Message) -> None:
     """Note where a run through a list stands after a page."""
     message.notes["listing"] = found
     before = message.notes["before"] = known.complete.get(found.method)

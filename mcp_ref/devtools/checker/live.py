@@ -29,7 +29,7 @@ too, so that the name stays true. Without ``with``, ask for ``trace.findings``, 
 import threading
 from typing import Any, FrozenSet, List, Set
 
-from ...options import spelt
+from ...options import strict_options
 from ...wiretrace import CLIENT, SERVER, Event, Trace
 from .checker import Checker
 from .findings import VIOLATION, Finding
@@ -41,7 +41,7 @@ class RulesBroken(AssertionError):
     """A checked conversation has broken rules, or has not broken those that were named; the text is the report."""
 
 
-@spelt
+@strict_options
 def checked(*broken: str, party: str = "", level: str = VIOLATION) -> "CheckedTrace":
     """Return a trace that is judged while it is written; see the module.
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optiona
 from ...jsontext import JsonError, dumps
 from ...revisions import Revision
 from ...wiretrace import CLIENT, SERVER, Event
-from .bounds import Bounds, Forgetful, Seen
+from .bounds import Bounds, Forgetful, UsedIds
 
 REQUEST, NOTIFICATION, RESULT, ERROR = "request", "notification", "result", "error"
 ODD, NOISE = "odd", "noise"
@@ -48,7 +48,7 @@ class Message:
                  "request", "answer", "answered", "again", "reused", "pending", "cancelled", "revision", "session",
                  "connection", "exchange", "sse", "batch", "notes", "meta", "line", "unlike")
 
-    def __init__(self, index: int, event: Event, data: Any, connection: "Connection") -> None:
+    def __init__(self, index: int, event: Event, data: Any, connection: "ObservedConnection") -> None:
         self.index = index
         """The number of the message in the trace, from 1. Messages of a batch have numbers of their own."""
         self.event = event
@@ -88,9 +88,9 @@ class Message:
         """When `notifications/cancelled` for a request was seen; None if it was not."""
         self.revision: Optional[Revision] = None
         """The revision in force for this message; None if it is not known."""
-        self.session: Session
+        self.session: ObservedSession
         self.connection = connection
-        self.exchange: Optional[Exchange] = None
+        self.exchange: Optional[ObservedExchange] = None
         """The HTTP exchange that carries it, or None."""
         self.sse: Optional[Mapping[str, Any]] = event.more.get("sse")
         """Members ``id``, ``event`` and ``retry`` of the SSE event that carries it; None if none does."""
@@ -160,27 +160,28 @@ def kind_of(data: Any) -> str:
     return RESULT if "result" in data else ODD
 
 
-class Batch(List[Message]):
+class ObservedBatch(List[Message]):
     """The messages of an array that was sent as one; it may be empty."""
 
-    def __init__(self, messages: List[Message], event: Event, session: "Session") -> None:
+    def __init__(self, messages: List[Message], event: Event, session: "ObservedSession") -> None:
         super().__init__(messages)
         self.event = event
         self.sender = event.direction
         """``client`` or ``server``."""
         self.session = session
-        self.exchange: Optional[Exchange] = None
+        self.exchange: Optional[ObservedExchange] = None
         """The HTTP exchange that carries it, or None."""
         self.revision = messages[0].revision if messages else session.revision
         """The revision in force for the first message; None if it is not known."""
 
 
-class SseEvent:
+class ObservedEvent:
     """An event of an SSE stream."""
 
     __slots__ = ("exchange", "event", "id", "name", "retry", "data", "message", "time")
 
-    def __init__(self, exchange: "Exchange", event: Event, fields: Mapping[str, Any], data: Optional[str]) -> None:
+    def __init__(self, exchange: "ObservedExchange", event: Event, fields: Mapping[str, Any],
+                 data: Optional[str]) -> None:
         self.exchange = exchange
         self.event = event
         self.time = event.time
@@ -195,7 +196,7 @@ class SseEvent:
         self.message: Optional[Message] = None
 
 
-class Head:
+class ObservedHead:
     """The head of an HTTP request or response, as far as it alone tells. Exchanges may share one; nobody changes it."""
 
     __slots__ = ("told", "fields", "header", "method", "path", "query", "url", "status", "media_type",
@@ -219,7 +220,7 @@ class Head:
         """
 
 
-class Exchange:
+class ObservedExchange:
     """An HTTP request and its response."""
 
     __slots__ = ("number", "connection", "session", "opened", "line", "head", "method", "path", "query", "url",
@@ -228,10 +229,10 @@ class Exchange:
                  "received_count", "events", "event_count", "retry", "last_id", "ended", "ended_by", "complete",
                  "revision", "notes")
 
-    def __init__(self, number: int, connection: "Connection", event: Event) -> None:
+    def __init__(self, number: int, connection: "ObservedConnection", event: Event) -> None:
         self.number = number
         self.connection = connection
-        self.session: Session = connection.default
+        self.session: ObservedSession = connection.default
         self.opened = event.time
         self.line = connection.line
         self.head = head = connection.trace.head(event.more)
@@ -242,7 +243,7 @@ class Exchange:
         """The header fields of the request, in order."""
         self.header = head.header
         """A function that returns the value of a header field of the request (lower-case name); several are joined."""
-        self.answer_head: Optional[Head] = None
+        self.answer_head: Optional[ObservedHead] = None
         """The head of the response; None if it was not seen."""
         self.answer_header: Callable[[str], Optional[str]] = _EMPTY.get
         """A function that returns the value of a header field of the response."""
@@ -268,7 +269,7 @@ class Exchange:
         self.received: Deque[Message] = _NOTHING
         """The last messages that the server has sent in it."""
         self.received_count = 0
-        self.events: Deque[SseEvent] = _NOTHING
+        self.events: Deque[ObservedEvent] = _NOTHING
         """The last SSE events."""
         self.event_count = 0
         self.retry: Optional[int] = None
@@ -307,7 +308,7 @@ class Exchange:
             self.received.append(message)
             self.received_count += 1
 
-    def stream_on(self, event: SseEvent) -> None:
+    def stream_on(self, event: ObservedEvent) -> None:
         """Take an SSE event of the response."""
         if not self.event_count:
             self.events = deque(maxlen=self.connection.bounds.messages)
@@ -371,15 +372,15 @@ class Shared(_Stateful):
         """True once anything was seen that may be of authorization."""
         self.noted = 0
         """The bits of `rules.CIRCUMSTANCES` that are true from some event on."""
-        self._heads: Dict[int, Head] = {}
+        self._heads: Dict[int, ObservedHead] = {}
 
-    def head(self, told: Mapping[str, Any]) -> Head:
+    def head(self, told: Mapping[str, Any]) -> ObservedHead:
         """Return the head that the members of an event tell; one for the same object."""
         found = self._heads.get(id(told))
         if found is None:
             if len(self._heads) >= _HEADS:
                 self._heads.clear()
-            found = self._heads[id(told)] = Head(told)
+            found = self._heads[id(told)] = ObservedHead(told)
         return found
 
 
@@ -394,10 +395,10 @@ def content(data: Any) -> int:
     return int.from_bytes(sha256(said.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
-class Session(_Stateful):
+class ObservedSession(_Stateful):
     """A conversation with one state: a pipe, a socket, an HTTP session; or the stateless requests of a connection."""
 
-    def __init__(self, connection: "Connection", id: Optional[str] = None) -> None:
+    def __init__(self, connection: "ObservedConnection", id: Optional[str] = None) -> None:
         super().__init__()
         self.connection = connection
         self.id = id
@@ -431,7 +432,7 @@ class Session(_Stateful):
         return self.id is None and self.connection.mixed
 
 
-class Connection(_Stateful):
+class ObservedConnection(_Stateful):
     """A pipe, a socket, or the HTTP traffic of one client with one server."""
 
     def __init__(self, name: str, recorded: FrozenSet[str], bounds: Bounds, trace: "Shared") -> None:
@@ -445,12 +446,12 @@ class Connection(_Stateful):
         self.transport = ""
         """stdio, streamable-http, http+sse, tcp, unix or memory; "" if that is not known."""
         self.from_start = "start" in recorded
-        self.default = Session(self)
+        self.default = ObservedSession(self)
         """The session of a pipe or socket, and of HTTP requests without a session id."""
-        self.sessions: "Forgetful[str, Session]" = Forgetful(bounds.sessions)
-        self.streams: "Forgetful[str, Exchange]" = Forgetful(bounds.sessions)
+        self.sessions: "Forgetful[str, ObservedSession]" = Forgetful(bounds.sessions)
+        self.streams: "Forgetful[str, ObservedExchange]" = Forgetful(bounds.sessions)
         """The GET of each session over HTTP+SSE, by the endpoint that its stream named."""
-        self.latest: Optional[Session] = None
+        self.latest: Optional[ObservedSession] = None
         """The session with an id that was opened last."""
         self.mixed = False
         """True once a second handshake without session id was seen: several clients share what has no id."""
@@ -466,11 +467,11 @@ class Connection(_Stateful):
         self.answered: Dict[str, "Forgetful[Any, Message]"] = {
             CLIENT: Forgetful(bounds.answered), SERVER: Forgetful(bounds.answered)}
         """Requests by sender and `id_key` that have one; the last."""
-        self.ids: Dict[str, Seen] = {CLIENT: Seen(bounds.ids), SERVER: Seen(bounds.ids)}
+        self.ids: Dict[str, UsedIds] = {CLIENT: UsedIds(bounds.ids), SERVER: UsedIds(bounds.ids)}
         """Ids of requests by sender."""
-        self.exchanges: "Forgetful[int, Exchange]" = Forgetful(bounds.exchanges)
+        self.exchanges: "Forgetful[int, ObservedExchange]" = Forgetful(bounds.exchanges)
         """HTTP exchanges by number that are not over."""
-        self.over: "Forgetful[int, Exchange]" = Forgetful(bounds.exchanges)
+        self.over: "Forgetful[int, ObservedExchange]" = Forgetful(bounds.exchanges)
         """HTTP exchanges by number that are; the last. One that is forgotten has forgotten its messages, too, unless it
         was a stream: rules remember streams that have ended early."""
         self.endpoints: "Forgetful[str, None]" = Forgetful(bounds.entries)
@@ -493,10 +494,10 @@ class Connection(_Stateful):
         """True if the transport is one of HTTP."""
         return self.transport in ("streamable-http", "http+sse")
 
-    def every_session(self) -> List[Session]:
+    def every_session(self) -> List[ObservedSession]:
         """Return the sessions that are remembered."""
         return [self.default, *(each for each in self.sessions.values() if each is not self.default)]
 
-    def open_exchanges(self) -> List[Exchange]:
+    def open_exchanges(self) -> List[ObservedExchange]:
         """Return the exchanges that are not over, oldest first."""
         return self.exchanges.values()

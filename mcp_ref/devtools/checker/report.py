@@ -53,7 +53,7 @@ class AcceptError(ValueError):
     """A line of a file of accepted findings cannot be read; the text says which."""
 
 
-class Group(NamedTuple):
+class FaultPlaces(NamedTuple):
     """A fault, and every place where it was seen."""
 
     finding: Finding
@@ -90,7 +90,7 @@ class Report:
         found = {group.finding.key for group in self.groups}
         return [key for key in self._accepted if key not in found]
 
-    def open(self, level: str = WARNING) -> List[Group]:
+    def open(self, level: str = WARNING) -> List[FaultPlaces]:
         """Return the faults at or above a level (a verdict) that are not accepted."""
         wanted = ORDER[:ORDER.index(level) + 1]
         return [group for group in self.groups if group.finding.verdict in wanted and not group.accepted]
@@ -178,7 +178,7 @@ def noise_text(line: Message) -> str:
     return shorten(plain(text), _SHORT)
 
 
-def _grouped(checker: Checker, accepted: Dict[str, str]) -> List[Group]:
+def _grouped(checker: Checker, accepted: Dict[str, str]) -> List[FaultPlaces]:
     roots: Dict[str, List[Finding]] = {}
     followers: Dict[str, List[Finding]] = {}
     for finding in checker.findings:
@@ -186,22 +186,22 @@ def _grouped(checker: Checker, accepted: Dict[str, str]) -> List[Group]:
             roots.setdefault(finding.key, []).append(finding)
         else:
             followers.setdefault(finding.cause.key, []).append(finding)
-    groups = [Group(places[0], places, max(len(places), checker.times(places[0])), followers.get(key, []),
-                    accepted.get(key, "")) for key, places in roots.items()]
+    groups = [FaultPlaces(places[0], places, max(len(places), checker.times(places[0])), followers.get(key, []),
+                          accepted.get(key, "")) for key, places in roots.items()]
     return sorted(groups, key=lambda group: (
         bool(group.accepted), ORDER.index(group.finding.verdict), -group.times, group.finding.number))
 
 
-def _by_rule(groups: List[Group]) -> Iterable[List[Group]]:
+def _by_rule(groups: List[FaultPlaces]) -> Iterable[List[FaultPlaces]]:
     """Return the groups, those together that are of one rule, party, verdict and reason for which they are accepted."""
-    found: Dict[Any, List[Group]] = {}
+    found: Dict[Any, List[FaultPlaces]] = {}
     for group in groups:
         first = group.finding
         found.setdefault((first.rule.id, first.party, first.verdict, group.accepted), []).append(group)
     return found.values()
 
 
-def _block(groups: List[Group]) -> List[str]:
+def _block(groups: List[FaultPlaces]) -> List[str]:
     """Return the lines about the faults of one party against one rule."""
     first, accepted = groups[0].finding, groups[0].accepted
     times = sum(group.times for group in groups)
@@ -228,7 +228,7 @@ def _block(groups: List[Group]) -> List[str]:
     return found + _cited(groups)
 
 
-def _fault(group: Group) -> List[str]:
+def _fault(group: FaultPlaces) -> List[str]:
     """Return the lines about one fault: its places, and its id."""
     found = []
     for place in group.places[:_PLACES]:
@@ -239,7 +239,7 @@ def _fault(group: Group) -> List[str]:
     return found + ["    id %s" % group.finding.key]
 
 
-def _cited(groups: List[Group]) -> List[str]:
+def _cited(groups: List[FaultPlaces]) -> List[str]:
     """Return the clauses that were broken, each once, with their addresses: what is too long for a line is left out."""
     clauses = dict.fromkeys(place.clause for group in groups for place in group.places)
     found = []
@@ -319,7 +319,7 @@ def as_json(report: Report) -> Dict[str, Any]:
     }
 
 
-def _group(group: Group) -> Dict[str, Any]:
+def _group(group: FaultPlaces) -> Dict[str, Any]:
     first = group.finding
     return {
         "key": first.key, "rule": first.rule.id, "also": list(first.rule.also), "level": first.clause.level,
@@ -392,7 +392,7 @@ def _suite(report: Report) -> Tuple[Dict[str, str], List[Case]]:
         ("mcp." + id.partition(".")[0], id, each) for id, each in parts.items()]
 
 
-def _sentence(group: Group) -> str:
+def _sentence(group: FaultPlaces) -> str:
     first = group.finding
     return "%s by the %s: %s: %s [%s]" % (
         first.verdict, first.party or "unknown party", first.rule.text.rstrip("."), first.evidence,

@@ -1,10 +1,10 @@
 """Questions of servers to clients, and their answers, however they travel.
 
 Until 2025-11-25 a question is a request of the server. In 2026-07-28 questions lie in a result that wants input, under
-keys, and the answers in the next attempt of the client. `questions` and `answers` give both in one form. An attempt is
-tied to the result that it answers before the rules are asked about it: ``message.notes["round"]`` is its `Round`, and
-``message.notes["tied"]`` says by what: STATE, or KEYS. A task shows its questions each time that a client looks at it,
-and is answered by `tasks/update`: there a question counts where it is seen first.
+keys, and the answers in the next attempt of the client. `input_questions` and `answers` give both in one form. An
+attempt is tied to the result that it answers before the rules are asked about it: ``message.notes["round"]`` is its
+`PendingRound`, and ``message.notes["tied"]`` says by what: STATE, or KEYS. A task shows its questions each time that a
+client looks at it, and is answered by `tasks/update`: there a question counts where it is seen first.
 """
 
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
@@ -32,7 +32,7 @@ _SAME = 8
 Target = Tuple[str, Any]
 
 
-class Question(NamedTuple):
+class InputQuestion(NamedTuple):
     """A question of a server."""
 
     method: str
@@ -42,10 +42,10 @@ class Question(NamedTuple):
     has_params: bool
 
 
-class Answer(NamedTuple):
+class InputAnswer(NamedTuple):
     """An answer of a client."""
 
-    question: Question
+    question: InputQuestion
     result: Mapping[str, Any]
     where: str
     """The place of the result in the message."""
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
     """The message with the question."""
 
 
-class Round:
+class PendingRound:
     """A result that wants input, and the request that it answers."""
 
     __slots__ = ("request", "result", "target", "questions", "state", "retried")
@@ -67,11 +67,11 @@ class Round:
         self.retried = False
 
 
-class Rounds:
+class PendingRounds:
     """The rounds of a session by what they are about, the newest last."""
 
     def __init__(self) -> None:
-        self.about: "Forgetful[Target, List[Round]]" = Forgetful(_TARGETS)
+        self.about: "Forgetful[Target, List[PendingRound]]" = Forgetful(_TARGETS)
 
 
 class TaskQuestions:
@@ -81,11 +81,11 @@ class TaskQuestions:
         self.seen: "Forgetful[Tuple[str, str], Tuple[Any, Message]]" = Forgetful(_TARGETS)
 
 
-class States:
+class RequestStates:
     """The request states of the whole trace."""
 
     def __init__(self) -> None:
-        self.rounds: "Forgetful[str, Round]" = Forgetful(_STATES)
+        self.rounds: "Forgetful[str, PendingRound]" = Forgetful(_STATES)
 
 
 def target_of(request: Message) -> Target:
@@ -94,7 +94,7 @@ def target_of(request: Message) -> Target:
     return request.method, name if isinstance(name, str) else None
 
 
-def round_of(message: Message) -> Optional[Round]:
+def round_of(message: Message) -> Optional[PendingRound]:
     """Return the round that an attempt goes on with; None if none is known."""
     return message.notes.get("round")
 
@@ -104,11 +104,11 @@ def responses(message: Message) -> Mapping[str, Any]:
     return members(message.params.get("inputResponses"))
 
 
-def candidates(message: Message) -> List[Round]:
+def candidates(message: Message) -> List[PendingRound]:
     """Return the rounds about the same, with one of whose questions an answer of this attempt has the key; newest
     first.
     """
-    found: List[Round] = message.session.state(Rounds).about.get(target_of(message), [])
+    found: List[PendingRound] = message.session.state(PendingRounds).about.get(target_of(message), [])
     given = responses(message)
     return [each for each in reversed(found) if any(key in given for key in each.questions)]
 
@@ -128,9 +128,9 @@ def tie(message: Message) -> None:
             _open(message, message.request)
     elif message.kind == REQUEST and message.sender == CLIENT and goes_on(message):
         state = message.params.get("requestState")
-        found: Optional[Round] = None
+        found: Optional[PendingRound] = None
         if isinstance(state, str) and state != MASK:
-            found = message.connection.trace.state(States).rounds.get(state)
+            found = message.connection.trace.state(RequestStates).rounds.get(state)
         message.notes["tied"] = STATE
         if found is None:
             matching = candidates(message)
@@ -142,10 +142,10 @@ def tie(message: Message) -> None:
 
 
 def _open(message: Message, request: Message) -> None:
-    made, known = Round(request, message), message.session.state(Rounds)
+    made, known = PendingRound(request, message), message.session.state(PendingRounds)
     if isinstance(made.state, str) and made.state != MASK:
-        message.connection.trace.state(States).rounds[made.state] = made
-    same: List[Round] = known.about.get(made.target, [])
+        message.connection.trace.state(RequestStates).rounds[made.state] = made
+    same: List[PendingRound] = known.about.get(made.target, [])
     known.about[made.target] = (same + [made])[-_SAME:]
 
 
@@ -174,36 +174,36 @@ def go_on(message: Message) -> None:
         found.request.notes.pop("round", None)  # otherwise each would hold the one before it
 
 
-def questions(message: Message, method: str) -> Iterator[Question]:
+def input_questions(message: Message, method: str) -> Iterator[InputQuestion]:
     """Yield the questions of a method in a message of the server."""
     if message.sender != SERVER:
         return
     if message.kind == REQUEST:
         if message.method == method:
-            yield Question(method, message.params, "params", isinstance(message.data.get("params"), dict))
+            yield InputQuestion(method, message.params, "params", isinstance(message.data.get("params"), dict))
     elif "fresh" in message.notes or message.kind == RESULT and message.result.get("resultType") == INPUT_REQUIRED:
         holder, where = (message.params, "params") if message.kind == NOTIFICATION else (message.result, "result")
         for key, value in members(holder.get("inputRequests")).items():
             if members(value).get("method") == method and key in message.notes.get("fresh", (key,)):
                 params = value.get("params")
-                yield Question(method, members(params), "%s.inputRequests.%s.params" % (where, key[:40]),
-                               isinstance(params, dict))
+                yield InputQuestion(method, members(params), "%s.inputRequests.%s.params" % (where, key[:40]),
+                                    isinstance(params, dict))
 
 
-def answers(message: Message, method: str) -> Iterator[Answer]:
+def answers(message: Message, method: str) -> Iterator[InputAnswer]:
     """Yield the answers to questions of a method in a message of the client."""
     if message.sender != CLIENT:
         return
     asked = message.request
     if message.kind == RESULT:
         if message.method == method and asked is not None and isinstance(message.data.get("result"), dict):
-            yield Answer(Question(method, asked.params, "params", True), message.result, "result", asked)
+            yield InputAnswer(InputQuestion(method, asked.params, "params", True), message.result, "result", asked)
         return
     for key, value in responses(message).items() if message.kind == REQUEST else ():
         question, source = _asked(message, key)
         if source is not None and question.get("method") == method and isinstance(value, dict):
-            yield Answer(Question(method, members(question.get("params")), "", True), value,
-                         "params.inputResponses.%s" % key[:40], source)
+            yield InputAnswer(InputQuestion(method, members(question.get("params")), "", True), value,
+                              "params.inputResponses.%s" % key[:40], source)
 
 
 def _asked(message: Message, key: str) -> Tuple[Mapping[str, Any], Optional[Message]]:

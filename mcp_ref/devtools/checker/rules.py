@@ -34,11 +34,11 @@ OUTCOME                                       the `Message` that responds to suc
 TASKED                                        the `Message` about a task: it asks for one, names or reports one,
                                               responds to such a message, or is progress, perhaps that of a task
 ODD, NOISE                                    the `Message`: an object that is none of the four; bytes that are no JSON
-BATCH                                         the `Batch`, a list of its `Message` objects, after each was judged
-HEAD, RESPONSE, END                           the `Exchange`: its request's head, its response's head, its end was seen
-SSE_EVENT                                     the `SseEvent`, after its message was judged
+BATCH                                         the `ObservedBatch`, a list of its `Message` objects, after each was
+judged HEAD, RESPONSE, END                           the `ObservedExchange`: its request's head, its response's head,
+its end was seen SSE_EVENT                                     the `ObservedEvent`, after its message was judged
 PROCESS, STDERR                               the `Happening`
-FINISH                                        the `Connection`: it is closed, or the trace is over
+FINISH                                        the `ObservedConnection`: it is closed, or the trace is over
 ============================================  =====================================================================
 
 What it returns:
@@ -70,7 +70,8 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, O
 from ...requirements import Requirement, requirements
 from ...wiretrace import CLIENT, SERVER, Event
 from .observed import (
-    ERROR, META_CAPABILITIES, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Exchange, Head, Message, Session,
+    ERROR, META_CAPABILITIES, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Message, ObservedConnection, ObservedExchange,
+    ObservedHead, ObservedSession,
 )
 
 ASKED, ANSWERED, OUTCOME, TASKED = "asked", "answered", "outcome", "tasked"
@@ -108,7 +109,7 @@ of a `Message`   what is true
 ===============  ================================================================================================
 
 ==================  =============================================================================================
-of an `Exchange`    what is true
+of an `ObservedExchange`    what is true
 ==================  =============================================================================================
 ``refused``         the status is 401 or 403, or there is a challenge
 ``token``           the request has the field Authorization
@@ -124,7 +125,7 @@ of an `Exchange`    what is true
 ==================  =============================================================================================
 
 ==============  =================================================================================================
-of the trace    what was noted in it before (`noted`), for a `Message` and an `Exchange`
+of the trace    what was noted in it before (`noted`), for a `Message` and an `ObservedExchange`
 ==============  =================================================================================================
 ``outdated``    a version was refused
 ``views``       a tool that has a UI was listed
@@ -162,7 +163,7 @@ class Broken(NamedTuple):
     party: str = ""
     """The party at fault, if it is not the rule's: client, server, recorder, proxy or environment."""
     at: Any = None
-    """The `Message` or `Exchange` at fault, if it is not the subject."""
+    """The `Message` or `ObservedExchange` at fault, if it is not the subject."""
 
 
 class CannotTell(NamedTuple):
@@ -184,10 +185,10 @@ class Happening(NamedTuple):
     """An event of a process."""
 
     event: Event
-    connection: Connection
+    connection: ObservedConnection
 
     @property
-    def session(self) -> Session:
+    def session(self) -> ObservedSession:
         """The session that was in force."""
         return self.connection.default
 
@@ -353,7 +354,7 @@ def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int],
                 row.always or (len(row.ranks) == 5 if rank is None else rank in row.ranks)))]
 
 
-def noted(connection: Connection, name: str) -> None:
+def noted(connection: ObservedConnection, name: str) -> None:
     """Note one of the CIRCUMSTANCES of a trace: it is true from the next message or exchange on, to the end."""
     connection.trace.noted |= CIRCUMSTANCES[name]
 
@@ -397,7 +398,7 @@ def _of_message(message: Message) -> int:
     return seen
 
 
-def _of_exchange(exchange: Exchange) -> int:
+def _of_exchange(exchange: ObservedExchange) -> int:
     head, trace, status = exchange.head, exchange.connection.trace, exchange.status
     seen = (head.marks if head.marks >= 0 else _of_head(head)) | trace.noted
     if status is None or status // 100 != 2:
@@ -413,7 +414,7 @@ def _of_exchange(exchange: Exchange) -> int:
     return seen | _GUARDED if trace.guarded or not exchange.sent else seen
 
 
-def _of_head(head: Head) -> int:
+def _of_head(head: ObservedHead) -> int:
     head.marks = _OF_EXCHANGE | (0 if head.method == "POST" else _UNPOSTED | _UNSERVED | _GUARDED) | (
         0 if head.header("origin") is None else _ORIGIN) | (
         0 if head.header("last-event-id") is None else _CURSOR) | (
@@ -421,4 +422,4 @@ def _of_head(head: Head) -> int:
     return head.marks
 
 
-_OF: Dict[type, Callable[[Any], int]] = {Message: _of_message, Exchange: _of_exchange}
+_OF: Dict[type, Callable[[Any], int]] = {Message: _of_message, ObservedExchange: _of_exchange}

@@ -103,7 +103,7 @@ def traces(scene: str) -> Tuple[List[Event], List[Event]]:
 
 def trace(scene: str, sign: str) -> List[Event]:
     """Return the events of a scene with the lines of one sign, ``+`` or ``-``. Raises `SceneError`."""
-    made = _Maker()
+    made = _EventMaker()
     for number, line in enumerate(scene.splitlines(), 1):
         mark = line.lstrip()[:1]
         if mark in ("+", "-"):
@@ -122,7 +122,7 @@ def _json(text: str, empty: Any = None) -> Any:
     return loads(text.encode("utf-8")) if text.strip() else empty
 
 
-class _Maker:
+class _EventMaker:
     """Makes events of lines."""
 
     def __init__(self) -> None:

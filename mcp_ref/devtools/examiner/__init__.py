@@ -36,7 +36,7 @@ is examined, unless a header field has one.
 import os
 from typing import Callable, Iterable, List, Mapping, Optional, Sequence, Union
 
-from ...options import spelt
+from ...options import strict_options
 from ...revisions import REVISIONS, Revision
 from ...transports.lines.child import StdioChild
 from ...transports.lines.sockets import connect_socket
@@ -50,7 +50,7 @@ __all__ = ["Chapter", "Examination", "examine", "wire_to"]
 Folder = Union[str, "os.PathLike[str]", None]
 
 
-@spelt
+@strict_options
 def examine(
     server: Union[str, Sequence[str]], revisions: Iterable[Revision] = REVISIONS, allowed: Iterable[str] = (),
     patience: float = PATIENCE, env: Optional[Mapping[str, str]] = None, cwd: Folder = None,

@@ -16,7 +16,7 @@ from ...jsonschema import SchemaError, validate
 from ...methods import LIST_PROMPTS, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, LIST_TOOLS
 from ...revisions import Revision
 from .scenes import WEB, NotExamined
-from .talk import Endings, NotSpoken, Talk, Wire
+from .talk import Endings, ExaminerConversation, NotSpoken, Wire
 
 _DEPTH = 8
 """The levels of a schema for which values are made; deeper ones are left out."""
@@ -34,7 +34,7 @@ _FORMATS = {"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "
 def valid(schema: Any) -> Optional[Dict[str, Any]]:
     """Return arguments that a schema allows, as few as possible; None if none could be made."""
     try:
-        made = _Maker(schema).made(schema, 0)
+        made = _ValueMaker(schema).made(schema, 0)
     except _TooLong:
         return None
     return made if isinstance(made, dict) and _fits(made, schema) else None
@@ -64,7 +64,7 @@ class _TooLong(Exception):
     """The values for a schema would have more than _MOST_CHARACTERS characters."""
 
 
-class _Maker:
+class _ValueMaker:
     """Makes values for one schema, which may not fit.
 
     A schema that refers to itself stands for more values than anybody can send, so their characters are counted.
@@ -167,8 +167,8 @@ class SceneStage:
         self._make = make
         self._endings = Endings()
         self._allowed = allowed
-        self._talk: Optional[Talk] = None
-        self._aside: Optional[Talk] = None
+        self._talk: Optional[ExaminerConversation] = None
+        self._aside: Optional[ExaminerConversation] = None
         self._started = False
         self.offered: Dict[str, List[Dict[str, Any]]] = {}
         """Member of the result -> what was listed."""
@@ -176,7 +176,7 @@ class SceneStage:
         """The refusal of a server that lets in nobody without a token, and we have none; "" otherwise."""
 
     @property
-    def talk(self) -> Talk:
+    def talk(self) -> ExaminerConversation:
         """A conversation that was opened, which scenes share; a new one, if the last one has ended."""
         if self._talk is not None and self._talk.wire.ended:
             self._endings.end(self._talk)
@@ -196,7 +196,7 @@ class SceneStage:
         return WEB if self.shut else self.talk.wire.kind
 
     @contextmanager
-    def fresh(self, opened: bool = True, declared: Optional[Dict[str, Any]] = None) -> Iterator[Talk]:
+    def fresh(self, opened: bool = True, declared: Optional[Dict[str, Any]] = None) -> Iterator[ExaminerConversation]:
         """Make a conversation that no other scene sees; without ``opened`` nothing was sent on it.
 
         ``declared``: the capabilities of the client.
@@ -208,7 +208,7 @@ class SceneStage:
             self._endings.end(talk)
 
     @property
-    def aside(self) -> Talk:
+    def aside(self) -> ExaminerConversation:
         """A conversation that was opened, for scenes that may break it: a new one, if the last one has ended, or has
         not answered. It spares the start of a process, where none is needed that nobody has talked to.
         """
@@ -219,10 +219,10 @@ class SceneStage:
             self._aside = self._opened()
         return self._aside
 
-    def _begun(self, declared: Optional[Dict[str, Any]] = None) -> Talk:
-        return Talk(self._make(), self.revision, self.patience, declared)
+    def _begun(self, declared: Optional[Dict[str, Any]] = None) -> ExaminerConversation:
+        return ExaminerConversation(self._make(), self.revision, self.patience, declared)
 
-    def _opened(self, declared: Optional[Dict[str, Any]] = None) -> Talk:
+    def _opened(self, declared: Optional[Dict[str, Any]] = None) -> ExaminerConversation:
         talk = self._begun(declared)
         try:
             talk.open(self.patience if self._started else max(self.patience, _START))

@@ -1,8 +1,8 @@
 """A legal conversation with a server, in one revision on one wire; scenes leave the law where they want to.
 
-`Talk.open` opens it as the revision wants it [..2025-11-25 basic/lifecycle §Initialization], or finds out whether the
-server speaks it, where there is no handshake [2026-07-28 server/discover]. No capability of a client is declared,
-unless a scene asks for it: so a server has nothing to ask for.
+`ExaminerConversation.open` opens it as the revision wants it [..2025-11-25 basic/lifecycle §Initialization], or finds
+out whether the server speaks it, where there is no handshake [2026-07-28 server/discover]. No capability of a client is
+declared, unless a scene asks for it: so a server has nothing to ask for.
 
 Most of the time of an examination over pipes is that of the server's starts. So after the first conversation there is
 always one process more, which nobody has talked to yet (`WiresAhead`); and nobody waits for the end of one, either
@@ -22,7 +22,7 @@ from ...threads import start_thread
 from ...version import __version__
 from ..checker.httpfacts import is_plain
 from ..checker.observed import META_REVISION
-from .wire import Fields, Heard, Pipe, Reaction, Sse, Web, answer_to, as_bytes, is_response
+from .wire import Fields, ListeningWire, Pipe, Reaction, Sse, Web, answer_to, as_bytes, is_response
 
 _IO = "io.modelcontextprotocol/"
 VERSION = META_REVISION
@@ -49,7 +49,7 @@ class NotSpoken(Exception):
         self.answer = answer
 
 
-class Talk:
+class ExaminerConversation:
     """A conversation; ``patience``: the seconds for which an answer is waited for.
 
     ``declared``: the capabilities of the client.
@@ -83,9 +83,9 @@ class Talk:
         return found if isinstance(found, dict) else {}
 
     @property
-    def pipe(self) -> Heard:
+    def pipe(self) -> ListeningWire:
         """The wire, in scenes that are played on pipes and on HTTP+SSE. Raises TypeError for another one."""
-        if not isinstance(self.wire, Heard):
+        if not isinstance(self.wire, ListeningWire):
             raise TypeError("on this wire nothing comes by itself")
         return self.wire
 
@@ -347,7 +347,7 @@ class Endings:
     def __init__(self) -> None:
         self._threads: Deque[threading.Thread] = deque()
 
-    def end(self, talk: Talk) -> None:
+    def end(self, talk: ExaminerConversation) -> None:
         """End a conversation; on a pipe without waiting for its end."""
         if not isinstance(talk.wire, Pipe):  # quick, and scenes send to streams that have ended
             talk.close()

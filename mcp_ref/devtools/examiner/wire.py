@@ -117,7 +117,7 @@ def is_response(message: Any) -> bool:
     return isinstance(message, dict) and "method" not in message and ("result" in message or "error" in message)
 
 
-class Heard:
+class ListeningWire:
     """A wire on which messages come at any time: what was heard on it so far.
 
     A thread of its own reads. It answers what the server asks: `ping` with a result, everything else with -32601, since
@@ -175,7 +175,7 @@ class Heard:
                 self._changed.wait(left)
 
 
-class Pipe(Heard):
+class Pipe(ListeningWire):
     """Lines to and from a server: standard streams of a process, or a socket."""
 
     kind = "pipe"
@@ -187,7 +187,7 @@ class Pipe(Heard):
 
     @property
     def pid(self) -> Optional[int]:
-        """Return the id of the process; see `Heard.pid`."""
+        """Return the id of the process; see `ListeningWire.pid`."""
         return getattr(self.child, "pid", None)
 
     def open(self) -> None:
@@ -202,7 +202,7 @@ class Pipe(Heard):
                        "" if items is not None else why_ended(self._transport) or "the connection ended")
 
     def send(self, value: Any, fields: Fields = ()) -> Optional[Reaction]:
-        """Send one line; see `Heard.send`."""
+        """Send one line; see `ListeningWire.send`."""
         try:
             self._transport.write([as_bytes(value)])
             return None
@@ -350,7 +350,7 @@ _PROBE = 3.0
 """Seconds in which the first event of a stream has to come, for an address to be taken for one of HTTP+SSE."""
 
 
-class Sse(Heard):
+class Sse(ListeningWire):
     """HTTP+SSE to a server. ``fields``: header fields that every request gets, such as a token."""
 
     kind = "sse"
@@ -441,7 +441,7 @@ class Sse(Heard):
         self._begun.set()
 
     def send(self, value: Any, fields: Fields = ()) -> Optional[Reaction]:
-        """Post a message to the address of the stream; see `Heard.send`."""
+        """Post a message to the address of the stream; see `ListeningWire.send`."""
         answer = self.post(value, fields)
         return None if answer.status is not None and answer.status // 100 == 2 else answer
 

@@ -32,7 +32,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 from ...wiretrace import HEADER, MESSAGE, OPEN, REQUEST, RESPONSE, Event
 from ...wiretrace.text import plain, shorten
 from ..checker import Finding
-from ..ladder.conversation import PHASE, Remark, Scribe, Step, pairs
+from ..ladder.conversation import PHASE, LadderStep, Remark, Scribe, pairs
 
 SCRIPTS = ("json.js", "session.js", "ladder.js", "details.js", "page.js", "start.js")
 """The scripts, in the order in which they run."""
@@ -91,7 +91,7 @@ _ABOUT = 60
 _META = "io.modelcontextprotocol/protocolVersion"
 
 
-class _Places:
+class _Numbering:
     """Names by the order in which they came."""
 
     def __init__(self) -> None:
@@ -160,9 +160,9 @@ class SessionRecord:
         remarks = [Remark(each.verdict, each.rule.id, each.party, each.evidence, each.number, each.exchange,
                           each.connection, each.time) for each in findings]
         whole = self._scribe.conversation(remarks)
-        steps = [step for step in whole.steps if isinstance(step, Step)]
+        steps = [step for step in whole.steps if isinstance(step, LadderStep)]
         at = {id(remark): place for place, step in enumerate(steps) for remark in step.remarks}
-        names = {"kinds": _Places(), "counted": _Places(), "revisions": _Places()}
+        names = {"kinds": _Numbering(), "counted": _Numbering(), "revisions": _Numbering()}
         connections = list(self._connections)
         rows = [self._row(step, names, connections, revision)
                 for step, revision in zip(steps, _InForce().all(steps, self._said))]
@@ -182,11 +182,11 @@ class SessionRecord:
 
     def methods(self) -> Set[Tuple[str, str]]:
         """Return the revisions and methods that occur, for a glossary."""
-        steps = [step for step in self._scribe.conversation().steps if isinstance(step, Step)]
+        steps = [step for step in self._scribe.conversation().steps if isinstance(step, LadderStep)]
         return {(revision, step.counted) for step, revision in zip(steps, _InForce().all(steps, self._said))
                 if revision and step.counted}
 
-    def _row(self, step: Step, names: Dict[str, _Places], connections: List[str], revision: str) -> List[Any]:
+    def _row(self, step: LadderStep, names: Dict[str, _Numbering], connections: List[str], revision: str) -> List[Any]:
         text, about = (self._texts[step.number - 1], self._about[step.number - 1]) if step.number else ("", "")
         return [names["kinds"].of(step.kind), _PARTIES.get(step.direction, -1), step.label, round(step.time, 6),
                 connections.index(step.connection), step.exchange, step.number, names["counted"].of(step.counted),
@@ -201,7 +201,7 @@ class _InForce:
         self.found: List[str] = []
         self._agreed: Dict[str, str] = {}
 
-    def take(self, place: int, step: Step, said: str) -> str:
+    def take(self, place: int, step: LadderStep, said: str) -> str:
         """Return the revision of the step at a place, which names this one itself, or ""; again where it changed."""
         del self.found[place:]
         if said and step.counted == "initialize" and step.answers >= 0:
@@ -211,7 +211,7 @@ class _InForce:
         self.found.append(said or self._agreed.get(step.connection, ""))
         return self.found[-1]
 
-    def all(self, steps: Iterable[Step], said: Sequence[str]) -> List[str]:
+    def all(self, steps: Iterable[LadderStep], said: Sequence[str]) -> List[str]:
         """Return the revisions of all steps. ``said``: the revision that each message names."""
         for place, step in enumerate(steps):
             self.take(place, step, said[step.number - 1] if step.number else "")
@@ -223,7 +223,7 @@ class LiveRecord(SessionRecord):
 
     def __init__(self) -> None:
         super().__init__()
-        self._names = {"kinds": _Places(), "counted": _Places(), "revisions": _Places()}
+        self._names = {"kinds": _Numbering(), "counted": _Numbering(), "revisions": _Numbering()}
         self._revisions = _InForce()
         self._rows: List[List[Any]] = []
         self._settled = 0

@@ -26,7 +26,7 @@ from ...wiretrace import (
 )
 from ...wiretrace.text import TextForm, plain, shorten
 from . import label_of
-from .tasks import told
+from .tasks import task_mention
 
 HTTP, NOTE = "http", "note"
 PHASE, STREAM, ROUNDS, TASK = "phase", "stream", "rounds", "task"
@@ -54,7 +54,7 @@ class Remark(NamedTuple):
     time: float = 0.0
 
 
-class Lane(NamedTuple):
+class Participant(NamedTuple):
     """A party of a connection."""
 
     connection: str
@@ -63,7 +63,7 @@ class Lane(NamedTuple):
     title: str
 
 
-class Step(NamedTuple):
+class LadderStep(NamedTuple):
     """A line of the drawing."""
 
     kind: str
@@ -109,14 +109,14 @@ class Group(NamedTuple):
 class Conversation(NamedTuple):
     """A session."""
 
-    lanes: Tuple[Lane, ...]
-    steps: Tuple[Union[Step, Gap], ...]
+    lanes: Tuple[Participant, ...]
+    steps: Tuple[Union[LadderStep, Gap], ...]
     groups: Tuple[Group, ...]
     astray: Tuple[Remark, ...] = ()
     """Remarks about no step that is here."""
 
 
-class _Asked(NamedTuple):
+class _OpenRequest(NamedTuple):
     """A request without an answer so far."""
 
     method: str
@@ -148,7 +148,7 @@ class Scribe:
 
     def __init__(self) -> None:
         self._form = TextForm()
-        self._steps: List[Step] = []
+        self._steps: List[LadderStep] = []
         self._phases: List[str] = []
         """The phase of each step."""
         self._phase: Dict[str, str] = {}
@@ -161,7 +161,7 @@ class Scribe:
         self._requests: Dict[int, int] = {}
         """The step of the request of each exchange that is not over."""
         self._streams: Dict[int, _Stream] = {}
-        self._asked: Dict[Tuple[str, str, str], _Asked] = {}
+        self._asked: Dict[Tuple[str, str, str], _OpenRequest] = {}
         """By connection, sender and id."""
         self._refused: Set[int] = set()
         """HTTP exchanges whose status says what became of their requests."""
@@ -195,13 +195,13 @@ class Scribe:
     def conversation(self, remarks: Iterable[Remark] = ()) -> Conversation:
         """Return what was taken so far, with remarks at their steps."""
         several = len(self._transports) > 1
-        lanes = [Lane(name, party, party + " (connection %s)" % name_of(name) * several)
+        lanes = [Participant(name, party, party + " (connection %s)" % name_of(name) * several)
                  for name in self._transports or ("",) for party in (CLIENT, SERVER)]
         groups = [Group(kind, label, connection, tuple(steps)) for kind, label, connection, steps in self._groups]
         steps, astray = _with_remarks(self._with_fates(), remarks)
         return Conversation(tuple(lanes), tuple(steps), (*self._grouped_by_phase(), *groups), tuple(astray))
 
-    def since(self, place: int) -> Tuple[List[Step], int]:
+    def since(self, place: int) -> Tuple[List[LadderStep], int]:
         """Return the steps from a place on, and the place from which a step may still become another one."""
         return self._steps[place:], len(self._steps) - (self._head is not None)
 
@@ -217,7 +217,7 @@ class Scribe:
             elif steps[-1] >= place:
                 yield number, Group(kind, label, connection, tuple(steps[bisect_left(steps, place):]))
 
-    def _with_fates(self) -> List[Step]:
+    def _with_fates(self) -> List[LadderStep]:
         """Return the steps; requests without a response say so."""
         steps = list(self._steps)
         for key, asked in self._asked.items():
@@ -243,8 +243,8 @@ class Scribe:
 
     def _add(self, kind: str, event: Event, label: str, number: int = 0, counted: str = "", sense: str = "") -> int:
         """Add a step, or put it in the place of the HTTP head that it joins; return its place."""
-        step = Step(kind, event.direction, plain(shorten(label, _LABEL if number else _NOTE)), event.time,
-                    event.connection, event.exchange, number, counted, sense)
+        step = LadderStep(kind, event.direction, plain(shorten(label, _LABEL if number else _NOTE)), event.time,
+                          event.connection, event.exchange, number, counted, sense)
         phase = self._phase.get(event.connection, BEGINNING)
         head = self._steps[self._head] if self._head is not None else None
         if number and head is not None and head[1:2] == step[1:2] and head[4:6] == step[4:6]:
@@ -274,7 +274,7 @@ class Scribe:
             self._phase[event.connection] = OPERATION
         id = dumps(said["id"]) if said.get("id") is not None else ""
         label = shorten(label_of(message), _LABEL // 2) + " #" * bool(id) + shorten(id, _ID)
-        asked: Optional[_Asked] = None
+        asked: Optional[_OpenRequest] = None
         if isinstance(method, str):
             counted, sense = shorten(plain(method), _ID * 2), ASKED if id else ""
         else:
@@ -291,7 +291,7 @@ class Scribe:
             rounds = self._again(event, said, counted)
             if rounds is not None:
                 rounds.append(place)
-            self._asked[event.connection, event.direction, id] = _Asked(counted, place, rounds, task)
+            self._asked[event.connection, event.direction, id] = _OpenRequest(counted, place, rounds, task)
         elif method == CANCELLED:
             key = event.connection, event.direction, _id_of(said.get("params"))
             if key in self._asked:
@@ -299,9 +299,9 @@ class Scribe:
         elif event.direction == CLIENT and method == "notifications/initialized":
             self._phase[event.connection] = OPERATION
 
-    def _of_task(self, event: Event, message: Any, asked: Optional[_Asked], place: int) -> str:
+    def _of_task(self, event: Event, message: Any, asked: Optional[_OpenRequest], place: int) -> str:
         """Add a step to those of the task that a message, or the request that it answers, is about; return its id."""
-        said = told(message)
+        said = task_mention(message)
         id = said.id or (asked.task if asked is not None else "")
         if not id:
             return ""
@@ -318,7 +318,7 @@ class Scribe:
             task.status = said.status
         return id
 
-    def _answered(self, event: Event, said: Dict[str, Any], asked: _Asked, place: int) -> None:
+    def _answered(self, event: Event, said: Dict[str, Any], asked: _OpenRequest, place: int) -> None:
         """Note the answer of a request: it ends its rounds, or wants another one."""
         rounds, result = asked.rounds, said.get("result")
         if rounds is not None:
@@ -406,7 +406,7 @@ def _keys(method: str, state: Any, named: Any) -> List[str]:
 
 # Remarks
 
-def _with_remarks(steps: List[Step], remarks: Iterable[Remark]) -> Tuple[List[Step], List[Remark]]:
+def _with_remarks(steps: List[LadderStep], remarks: Iterable[Remark]) -> Tuple[List[LadderStep], List[Remark]]:
     """Return the steps with the remarks at their places, and the remarks that have none."""
     numbers = {step.number: place for place, step in enumerate(steps) if step.number}
     of_exchange: Dict[int, List[int]] = {}
@@ -432,7 +432,7 @@ def _with_remarks(steps: List[Step], remarks: Iterable[Remark]) -> Tuple[List[St
     return marked, astray
 
 
-def _until(steps: List[Step], among: List[int], time: float) -> int:
+def _until(steps: List[LadderStep], among: List[int], time: float) -> int:
     """Return how many of some steps, in the order of time, are not later than a time."""
     low, high = 0, len(among)
     while low < high:

@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, Sequence, Set
 
 from ...wiretrace import CLIENT, MESSAGE, SERVER
 from ...wiretrace.text import plain
-from .conversation import HTTP, PHASE, ROUNDS, STREAM, TASK, Conversation, Gap, Group, Remark, Step
+from .conversation import HTTP, PHASE, ROUNDS, STREAM, TASK, Conversation, Gap, Group, LadderStep, Remark
 
 _HARMLESS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ./_-,()[]+=")
 _ARROWS = {CLIENT: "->>", SERVER: "-->>"}
@@ -35,7 +35,7 @@ def lines(drawn: Conversation) -> List[str]:
         opened.setdefault(group.steps[0], []).append(group)
         closed[group.steps[-1]] = closed.get(group.steps[-1], 0) + 1
     for place, step in enumerate(drawn.steps):
-        at = names.get(step.connection, first) if isinstance(step, Step) else first
+        at = names.get(step.connection, first) if isinstance(step, LadderStep) else first
         if place in begins:
             found.append(_note(names.get(begins[place].connection, first), "== %s ==" % begins[place].label))
         for group in opened.get(place, ()):
@@ -54,7 +54,7 @@ def _note(at: int, text: str) -> str:
     return "    Note over C%d,S%d: %s" % (at, at, escaped(text))
 
 
-def _step(step: Step, at: int) -> Iterator[str]:
+def _step(step: LadderStep, at: int) -> Iterator[str]:
     if step.kind in (MESSAGE, HTTP) and step.direction:
         sender, receiver = _name(step.direction, at), _name(SERVER if step.direction == CLIENT else CLIENT, at)
         number = "%d. " % step.number if step.number else ""

@@ -8,7 +8,7 @@ RELATED = "io.modelcontextprotocol/related-task"
 _WORDS = 40
 
 
-class Told(NamedTuple):
+class TaskMention(NamedTuple):
     """A task in a message."""
 
     id: str
@@ -19,10 +19,10 @@ class Told(NamedTuple):
     """The status in words, as the party that runs the task says it."""
 
 
-NOTHING = Told("")
+NOTHING = TaskMention("")
 
 
-def told(message: Any) -> Told:
+def task_mention(message: Any) -> TaskMention:
     """Return what a message says of a task; `NOTHING` for any other message."""
     said = message if isinstance(message, dict) else {}
     for part in (said.get("params"), said.get("result")):
@@ -32,15 +32,15 @@ def told(message: Any) -> Told:
         id, status, words = task.get("taskId"), task.get("status"), task.get("statusMessage")
         if isinstance(id, str):
             known = status if isinstance(status, str) else ""
-            return Told(id, known, words if known and isinstance(words, str) else "")
+            return TaskMention(id, known, words if known and isinstance(words, str) else "")
         meta = part.get("_meta")
         related = meta.get(RELATED) if isinstance(meta, dict) else None
         if isinstance(related, dict) and isinstance(related.get("taskId"), str):
-            return Told(related["taskId"])
+            return TaskMention(related["taskId"])
     return NOTHING
 
 
 def status_of(message: Any) -> str:
     """Return the status of a task that a message tells, with its words: ``working, 40 %``; "" for any other message."""
-    found = told(message)
+    found = task_mention(message)
     return ", ".join(shorten(text, _WORDS) for text in found[1:] if text)

@@ -25,7 +25,7 @@ from ...wiretrace import CLIENT, MESSAGE, PROCESS, SERVER, STDERR
 from ...wiretrace.text import plain
 from . import Rung, draw
 from .conversation import (
-    ANSWERED, ASKED, HTTP, NOTE, PHASE, ROUNDS, STREAM, TASK, Conversation, Gap, Group, Remark, Step, name_of,
+    ANSWERED, ASKED, HTTP, NOTE, PHASE, ROUNDS, STREAM, TASK, Conversation, Gap, Group, LadderStep, Remark, name_of,
 )
 
 LONGEST = 12
@@ -58,7 +58,7 @@ def _runs(whole: Conversation, begins: Set[int]) -> Iterator[Tuple[bool, range]]
     start = 0
     for place in range(len(whole.steps) + 1):
         step = whole.steps[place] if place < len(whole.steps) else None
-        notable = not isinstance(step, Step) or bool(step.remarks) or step.turns or step.kind in (PROCESS, NOTE)
+        notable = not isinstance(step, LadderStep) or bool(step.remarks) or step.turns or step.kind in (PROCESS, NOTE)
         if notable or place in begins:
             yield from _apart(whole, range(start, place))
             start = place + notable
@@ -77,17 +77,17 @@ def _apart(whole: Conversation, places: range) -> Iterator[Tuple[bool, range]]:
         yield False, range(start, places.stop)
 
 
-def _counted(step: Union[Step, Gap]) -> str:
-    return step.counted if isinstance(step, Step) else ""
+def _counted(step: Union[LadderStep, Gap]) -> str:
+    return step.counted if isinstance(step, LadderStep) else ""
 
 
-def _is_quiet(step: Union[Step, Gap]) -> bool:
+def _is_quiet(step: Union[LadderStep, Gap]) -> bool:
     """Return True for a look at a task, its answer, and the HTTP around them."""
-    return _counted(step) == GET_TASK or (isinstance(step, Step) and step.kind == HTTP)
+    return _counted(step) == GET_TASK or (isinstance(step, LadderStep) and step.kind == HTTP)
 
 
-def _is_asked(step: Union[Step, Gap]) -> bool:
-    return isinstance(step, Step) and step.sense == ASKED
+def _is_asked(step: Union[LadderStep, Gap]) -> bool:
+    return isinstance(step, LadderStep) and step.sense == ASKED
 
 
 def between(whole: Conversation, first: int, last: int) -> Conversation:
@@ -97,7 +97,7 @@ def between(whole: Conversation, first: int, last: int) -> Conversation:
     """
     begin, end = 0, len(whole.steps)
     for place, step in enumerate(whole.steps):
-        if isinstance(step, Step) and step.number:
+        if isinstance(step, LadderStep) and step.number:
             if step.number < first:
                 begin = place + 1
             if step.number > last:
@@ -109,7 +109,7 @@ def between(whole: Conversation, first: int, last: int) -> Conversation:
 
 def without(whole: Conversation, stretches: Iterable[Tuple[int, int]]) -> Conversation:
     """Return a conversation with a gap in place of each stretch, which is two places: ascending, and apart."""
-    steps: List[Union[Step, Gap]] = []
+    steps: List[Union[LadderStep, Gap]] = []
     moved: Dict[int, int] = {}
     astray = list(whole.astray)
     done = 0
@@ -117,7 +117,7 @@ def without(whole: Conversation, stretches: Iterable[Tuple[int, int]]) -> Conver
         for place in range(done, first):
             moved[place] = len(steps)
             steps.append(whole.steps[place])
-        left = [step for step in whole.steps[first:last] if isinstance(step, Step)]
+        left = [step for step in whole.steps[first:last] if isinstance(step, LadderStep)]
         if left:
             steps.append(Gap(_summary(left), len(left)))
             astray += [remark for step in left for remark in step.remarks]
@@ -128,7 +128,7 @@ def without(whole: Conversation, stretches: Iterable[Tuple[int, int]]) -> Conver
                           astray=tuple(astray))
 
 
-def _summary(steps: List[Step]) -> str:
+def _summary(steps: List[LadderStep]) -> str:
     """Return what a stretch was, in one line: the number of messages, and those that are most frequent."""
     if all(_is_quiet(step) for step in steps) and any(step.sense == ANSWERED for step in steps):
         looks = sum(step.sense == ANSWERED for step in steps)
@@ -187,7 +187,7 @@ def lines(drawn: Conversation, width: int = 80) -> List[str]:
     return found
 
 
-def _rung(step: Step, label: str, room: int) -> List[str]:
+def _rung(step: LadderStep, label: str, room: int) -> List[str]:
     """Return the lines of a step: one for an arrow, as many as the text needs for what is none."""
     if step.kind in (MESSAGE, HTTP) and step.direction and len(label) <= room - 2:
         return draw([Rung(step.direction, label)], room)

@@ -37,10 +37,11 @@ from ...wiretrace import CLIENT, SERVER, Trace
 from ..checker.observed import (
     META_CAPABILITIES, META_CLIENT, META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message, kind_of,
 )
-from ..examiner.talk import Talk as Fields, Wire
+from ..examiner.talk import ExaminerConversation as Fields, Wire
 from ..examiner.wire import Pipe, Sse, Web, answer_to, as_bytes, is_response
 from .script import (
-    ANSWERS, ASIDE, MASK, Difference, Script, Step, Talk, Turn, differences, masks_in, named, shown_request,
+    ANSWERS, ASIDE, MASK, RecordedConversation, Recording, Step, Turn, ValueDifference, differences, masks_in, named,
+    shown_request,
 )
 
 LISTS: Dict[str, Tuple[str, str]] = {
@@ -64,7 +65,7 @@ class Contrast(NamedTuple):
         return "%s: %s: %s | %s" % self
 
 
-def compare(left: Script, right: Script) -> List[Contrast]:
+def compare(left: Recording, right: Recording) -> List[Contrast]:
     """Return what differs in meaning, in the order of the table."""
     return [found for part in _PARTS for found in part(left, right)]
 
@@ -74,25 +75,25 @@ def _told(part: str, ends: Tuple[Any, Any], where: str = "") -> Iterator[Contras
         yield Contrast(part, ", ".join(filter(None, (where, each.path))), each.left, each.right)
 
 
-def _revisions(left: Script, right: Script) -> Iterator[Contrast]:
+def _revisions(left: Recording, right: Recording) -> Iterator[Contrast]:
     spoken = [list(dict.fromkeys(turn.message.revision.name for turn in script.turns if turn.message.revision))
               for script in (left, right)]
     if spoken[0] != spoken[1]:
         yield Contrast("revision", "spoken", *(", ".join(each) or "not known" for each in spoken))
 
 
-def _parties(left: Script, right: Script) -> Iterator[Contrast]:
+def _parties(left: Recording, right: Recording) -> Iterator[Contrast]:
     for party in (CLIENT, SERVER):
         yield from _told("parties", (declared(left, party)["info"], declared(right, party)["info"]), party)
 
 
-def _capabilities(left: Script, right: Script) -> Iterator[Contrast]:
+def _capabilities(left: Recording, right: Recording) -> Iterator[Contrast]:
     for party in (CLIENT, SERVER):
         ends = declared(left, party)["capabilities"], declared(right, party)["capabilities"]
         yield from _told("capabilities", ends, party)
 
 
-def declared(script: Script, party: str) -> Dict[str, Any]:
+def declared(script: Recording, party: str) -> Dict[str, Any]:
     """Return what a party has said of itself when it opened, members ``info`` and ``capabilities``; {} if nothing."""
     info: Dict[str, Any] = {}
     capabilities: Dict[str, Any] = {}
@@ -108,7 +109,7 @@ def declared(script: Script, party: str) -> Dict[str, Any]:
     return {"info": info, "capabilities": capabilities}
 
 
-def _lists(left: Script, right: Script) -> Iterator[Contrast]:
+def _lists(left: Recording, right: Recording) -> Iterator[Contrast]:
     for method, (member, key) in LISTS.items():
         ends = listed(left, method), listed(right, method)
         for name in dict.fromkeys([*ends[0], *ends[1]]):
@@ -118,7 +119,7 @@ def _lists(left: Script, right: Script) -> Iterator[Contrast]:
                 yield Contrast(member, name, *(_PRESENT if name in end else _ABSENT for end in ends))
 
 
-def listed(script: Script, method: str) -> Dict[str, Any]:
+def listed(script: Recording, method: str) -> Dict[str, Any]:
     """Return what the results of a method list, by name: of one that was listed twice, what was said last."""
     member, key = LISTS[method]
     found: Dict[str, Any] = {}
@@ -128,7 +129,7 @@ def listed(script: Script, method: str) -> Dict[str, Any]:
     return found
 
 
-def paired(left: Script, right: Script) -> Tuple[List[Tuple[Turn, Turn]], List[Turn], List[Turn]]:
+def paired(left: Recording, right: Recording) -> Tuple[List[Tuple[Turn, Turn]], List[Turn], List[Turn]]:
     """Return the requests that both have, the n-th of a kind with the n-th, and those that only one has."""
     waiting: Dict[str, List[Turn]] = {}
     for turn in right.turns:
@@ -150,7 +151,7 @@ def _kind(turn: Turn) -> str:
     return turn.message.method if turn.message.method in _OPENING else turn.key
 
 
-def _results(left: Script, right: Script) -> Iterator[Contrast]:
+def _results(left: Recording, right: Recording) -> Iterator[Contrast]:
     pairs, only_left, only_right = paired(left, right)
     for ours, theirs in pairs:
         if ours.message.method not in _OPENING and not (ours.message.method in LISTS and all(
@@ -169,7 +170,7 @@ def answer_of(turn: Turn) -> Dict[str, Any]:
     return {"status": turn.refusal} if turn.refusal else {}
 
 
-def _order(left: Script, right: Script) -> Iterator[Contrast]:
+def _order(left: Recording, right: Recording) -> Iterator[Contrast]:
     pairs, _, _ = paired(left, right)
     places = sorted(range(len(pairs)), key=lambda place: pairs[place][1].message.index)
     for place, other in enumerate(places):
@@ -186,7 +187,7 @@ def _order(left: Script, right: Script) -> Iterator[Contrast]:
         yield Contrast("order", method, *(_PRESENT if method in end else _ABSENT for end in alone))
 
 
-def _by_itself(script: Script) -> Set[str]:
+def _by_itself(script: Recording) -> Set[str]:
     """Return the methods of the notifications that the server has sent about no request."""
     return {step.message.method for turn in script.turns for step in turn.steps
             if step.message.kind == NOTIFICATION and not _is_about(step, turn)}
@@ -219,7 +220,7 @@ def _shown(turn: Turn) -> str:
     return shown_request(turn.message.method, {} if turn.message.method in _OPENING else turn.message.params)
 
 
-_PARTS: Tuple[Callable[[Script, Script], Iterator[Contrast]], ...] = (
+_PARTS: Tuple[Callable[[Recording, Recording], Iterator[Contrast]], ...] = (
     _revisions, _parties, _capabilities, _lists, _results, _order)
 
 
@@ -236,7 +237,7 @@ class Answered(NamedTuple):
     """The request, for people."""
     line: int
     """The line of the recording; 0 if it is not known."""
-    differences: List[Difference]
+    differences: List[ValueDifference]
     """The places where the live answer differs from the recorded one: recorded, then live."""
     why: str = ""
     """The reason why it was not sent, or not compared; "" if it was."""
@@ -359,7 +360,7 @@ class Drive:
     ``patience``: the seconds for which each answer is waited for.
     """
 
-    def __init__(self, script: Script, make: Callable[[Trace], Wire], patience: float = PATIENCE) -> None:
+    def __init__(self, script: Recording, make: Callable[[Trace], Wire], patience: float = PATIENCE) -> None:
         self._script = script
         self._make = make
         self._patience = patience
@@ -373,7 +374,7 @@ class Drive:
         """Play all conversations, one after the other. Raises `ConnectFailed` if the server cannot be reached."""
         for talk in self._script.talks:
             if any(turn.is_request for turn in talk.turns):
-                _Conversation(self, talk, self._make(trace or Trace()), self._patience).run()
+                _ClientConversation(self, talk, self._make(trace or Trace()), self._patience).run()
         return self.answers
 
     def learn(self, recorded: Any, live: Any) -> None:
@@ -398,10 +399,10 @@ class Drive:
         return self._learnt.get(value, value) if isinstance(value, str) else value
 
 
-class _Conversation:
+class _ClientConversation:
     """One recorded conversation, played on one connection."""
 
-    def __init__(self, drive: Drive, talk: Talk, wire: Wire, patience: float) -> None:
+    def __init__(self, drive: Drive, talk: RecordedConversation, wire: Wire, patience: float) -> None:
         self._drive = drive
         self._talk = talk
         self._patience = patience
@@ -460,7 +461,7 @@ class _Conversation:
         self._drive.learn(recorded, answer)
         self._note(turn, list(differences(recorded, answer)))
 
-    def _note(self, turn: Turn, found: List[Difference], why: str = "") -> None:
+    def _note(self, turn: Turn, found: List[ValueDifference], why: str = "") -> None:
         shown = shown_request(turn.message.method, turn.message.params if turn.message.method != INITIALIZE else {})
         if turn.is_request:
             self._drive.answers.append(Answered(shown, turn.message.line, found, why))

@@ -26,7 +26,9 @@ from ...threads import start_thread
 from ...transports.base import Transport
 from ...transports.lines.stdio import StdioServer
 from ..checker.observed import META_REVISION, META_SUBSCRIPTION, NOTIFICATION, REQUEST, id_key, kind_of
-from .script import ANSWERS, Script, Step, Talk, Turn, differences, key_of, shown_request, texts, without_meta
+from .script import (
+    ANSWERS, RecordedConversation, Recording, Step, Turn, differences, key_of, shown_request, texts, without_meta,
+)
 
 LONGEST_PAUSE = 10.0
 """The seconds of the longest pause, at the recorded speed."""
@@ -36,7 +38,7 @@ _QUESTION = "replay-%d"
 """The form of the ids of the server's questions, which no client takes for ids of its own."""
 
 
-class Tally:
+class PlayCounts:
     """A count of what a player has done."""
 
     def __init__(self) -> None:
@@ -56,12 +58,12 @@ class Book:
     ``speed``: how many times as fast as it was recorded it is played; 0: without pauses.
     """
 
-    def __init__(self, script: Script, speed: float = 0.0) -> None:
+    def __init__(self, script: Recording, speed: float = 0.0) -> None:
         self.script = script
         self.speed = speed
-        self.tally = Tally()
+        self.tally = PlayCounts()
         self._lock = threading.Lock()
-        self._turns: Dict[str, List[Tuple[Talk, Turn]]] = {}
+        self._turns: Dict[str, List[Tuple[RecordedConversation, Turn]]] = {}
         self._given: Set[int] = set()
         for talk in script.talks:
             for turn in talk.turns:
@@ -69,7 +71,7 @@ class Book:
                 if turn.message.method == INITIALIZE:
                     self._turns.setdefault(INITIALIZE, []).append((talk, turn))
 
-    def recorded(self, message: Dict[str, Any]) -> List[Tuple[Talk, Turn]]:
+    def recorded(self, message: Dict[str, Any]) -> List[Tuple[RecordedConversation, Turn]]:
         """Return the turns that have this message of a client, with their talks."""
         method = message["method"]
         found = self._turns.get(key_of(method, message.get("params")), [])
@@ -82,7 +84,7 @@ class Book:
             return found
         return [pair for pair in found if pair[1].stateless == era]
 
-    def talk_for(self, message: Dict[str, Any]) -> Optional[Talk]:
+    def talk_for(self, message: Dict[str, Any]) -> Optional[RecordedConversation]:
         """Return the talk that a new live session follows: the first that has its request and was not followed yet."""
         talks = [talk for talk, _ in self.recorded(message)]
         with self._lock:
@@ -124,7 +126,7 @@ class Book:
             message.index, self.script.name)
         return "%s (%s)" % (shown_request(message.method, message.params), place)
 
-    def note(self, act: Callable[[Tally], Any]) -> None:
+    def note(self, act: Callable[[PlayCounts], Any]) -> None:
         """Change the tally."""
         with self._lock:
             act(self.tally)
@@ -140,7 +142,7 @@ def is_stateless(message: Dict[str, Any]) -> Optional[bool]:
     return False if named is None else None
 
 
-class Run:
+class PlayedTurn:
     """A turn that is played: the live request, and how far it is."""
 
     __slots__ = ("turn", "id", "token", "at", "paused", "left", "place")
@@ -173,12 +175,12 @@ class Player:
     def __init__(self, book: Book, send: Send) -> None:
         self._book = book
         self._send = send
-        self._talk: Optional[Talk] = None
+        self._talk: Optional[RecordedConversation] = None
         self._uses: Dict[str, int] = {}
-        self._runs: Dict[int, Run] = {}
+        self._runs: Dict[int, PlayedTurn] = {}
         """Recorded request -> its last run."""
-        self._waiting: List[Run] = []
-        self._by_id: Dict[Any, Run] = {}
+        self._waiting: List[PlayedTurn] = []
+        self._by_id: Dict[Any, PlayedTurn] = {}
         self._questions: Dict[str, Step] = {}
         """The live id of each question -> its step."""
         self._asked: Dict[int, str] = {}
@@ -213,7 +215,7 @@ class Player:
                 self._book.note(lambda tally: tally.refused.append(text))
                 self._refuse(message["id"], code, text, place)
             return None
-        run = Run(turn, message, place)
+        run = PlayedTurn(turn, message, place)
         self._runs[turn.message.index] = run
         if wants_answer:
             self._by_id[id_key(run.id)] = run
@@ -233,7 +235,7 @@ class Player:
         used = self._uses[key] = self._uses.get(key, 0) + 1
         return turns[min(used, len(turns)) - 1]
 
-    def _advance(self, run: Run) -> None:
+    def _advance(self, run: PlayedTurn) -> None:
         steps = run.turn.steps
         while run.at < len(steps) and not run.left:
             step = steps[run.at]
@@ -252,7 +254,7 @@ class Player:
         if not run.left:
             self._make_up(run)
 
-    def _continue(self, run: Run, pause: float) -> None:
+    def _continue(self, run: PlayedTurn, pause: float) -> None:
         self._closed.wait(pause)
         with self._lock:
             try:
@@ -274,7 +276,7 @@ class Player:
         """End all pauses, and send nothing after them."""
         self._closed.set()
 
-    def _make_up(self, run: Run) -> None:
+    def _make_up(self, run: PlayedTurn) -> None:
         """Refuse a request whose answer was not recorded."""
         turn = run.turn
         if turn.unanswered:
@@ -286,7 +288,7 @@ class Player:
             self._refuse(run.id, INVALID_REQUEST, "the recorded server has refused this with the HTTP status %d"
                          % turn.refusal, run.place)
 
-    def _play(self, step: Step, run: Run) -> None:
+    def _play(self, step: Step, run: PlayedTurn) -> None:
         owner = run if step.owner is None else self._runs.get(step.owner.message.index)
         if owner is None or owner.left:
             return  # the client has not asked for it
@@ -302,7 +304,7 @@ class Player:
             return
         self._send(message, owner.place, step.apart and step.message.kind not in ANSWERS)
 
-    def _rewrite(self, message: Dict[str, Any], step: Step, owner: Run) -> bool:
+    def _rewrite(self, message: Dict[str, Any], step: Step, owner: PlayedTurn) -> bool:
         """Put the live ids into a message that goes out; return False if the live client did not want it."""
         part = "result" if "result" in message else "params"
         params = message.get(part)
@@ -364,7 +366,7 @@ class Player:
         self._send({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}, place, False)
 
 
-def _count_answer(tally: Tally) -> None:
+def _count_answer(tally: PlayCounts) -> None:
     tally.answered += 1
 
 

@@ -30,7 +30,7 @@ from ...methods import CANCELLED, LISTEN, PROGRESS
 from ...wiretrace import BODY, CLIENT, GAP, SERVER, Event
 from ...wiretrace.text import plain, shorten
 from ..checker.checker import Watcher
-from ..checker.observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message, Session, id_key
+from ..checker.observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message, ObservedSession, id_key
 
 ASIDE = frozenset((
     "nextCursor", "cursor", "requestState", "taskId", "createdAt", "lastUpdatedAt", "lastModified", "elicitationId",
@@ -48,7 +48,7 @@ _LISTS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTempl
 _SHOWN = 60
 
 
-class Difference(NamedTuple):
+class ValueDifference(NamedTuple):
     """A place where two values differ, with both, shortened for people; "absent" for what one does not have."""
 
     path: str
@@ -59,7 +59,7 @@ class Difference(NamedTuple):
         return "%s: %s, %s" % (self.path or "all of it", self.left, self.right)
 
 
-def differences(left: Any, right: Any, path: str = "") -> Iterator[Difference]:
+def differences(left: Any, right: Any, path: str = "") -> Iterator[ValueDifference]:
     """Yield where two values differ in meaning."""
     if isinstance(left, dict) and isinstance(right, dict):
         yield from _of_objects(left, right, path)
@@ -68,7 +68,7 @@ def differences(left: Any, right: Any, path: str = "") -> Iterator[Difference]:
             ends = [side[place] if place < len(side) else _ABSENT for side in (left, right)]
             yield from differences(ends[0], ends[1], "%s[%d]" % (path, place))
     elif not _same(left, right):
-        yield Difference(path, _shown(left), _shown(right))
+        yield ValueDifference(path, _shown(left), _shown(right))
 
 
 def _text_of(blob: Any) -> Any:
@@ -98,7 +98,7 @@ def _hides(masked: str, text: str) -> bool:
     return text.endswith(parts[-1], at)
 
 
-def _of_objects(left: Dict[str, Any], right: Dict[str, Any], path: str) -> Iterator[Difference]:
+def _of_objects(left: Dict[str, Any], right: Dict[str, Any], path: str) -> Iterator[ValueDifference]:
     for name in [*left, *(name for name in right if name not in left)]:
         inner = "%s.%s" % (path, name) if path else name
         ends = left.get(name, _ABSENT), right.get(name, _ABSENT)
@@ -114,14 +114,14 @@ def _of_objects(left: Dict[str, Any], right: Dict[str, Any], path: str) -> Itera
             yield from differences(ends[0], ends[1], inner)
 
 
-def _of_named(left: Dict[str, Any], right: Dict[str, Any], path: str) -> Iterator[Difference]:
+def _of_named(left: Dict[str, Any], right: Dict[str, Any], path: str) -> Iterator[ValueDifference]:
     """Compare lists of named things by their names, then their order."""
     for name in [*left, *(name for name in right if name not in left)]:
         yield from differences(left.get(name, _ABSENT), right.get(name, _ABSENT), "%s[%s]" % (path, name))
     common = [name for name in left if name in right]
     others = [name for name in right if name in left]
     if common != others:
-        yield Difference(path + ", in another order", _shown(common), _shown(others))
+        yield ValueDifference(path + ", in another order", _shown(common), _shown(others))
 
 
 def named(items: Any, key: str) -> Dict[str, Any]:
@@ -176,7 +176,7 @@ def shown_request(method: str, params: Any) -> str:
     return plain(shorten("%s %s" % (method, dumps(what)) if what else method, 2 * _SHOWN))
 
 
-def texts(found: List[Difference], names: Tuple[str, str]) -> List[str]:
+def texts(found: List[ValueDifference], names: Tuple[str, str]) -> List[str]:
     """Return differences as lines, in which each value has the name of the side that it is from."""
     return ["%s: %s %s, %s %s" % (each.path or "all of it", each.left, names[0], each.right, names[1])
             for each in found]
@@ -216,7 +216,7 @@ class Step:
 
 
 class Turn:
-    """A message of the client, and what comes of it. A `Talk` makes it."""
+    """A message of the client, and what comes of it. A `RecordedConversation` makes it."""
 
     __slots__ = ("message", "key", "steps", "answer", "left", "_at")
 
@@ -260,10 +260,10 @@ class Turn:
                 and self.message.method != LISTEN)
 
 
-class Talk:
+class RecordedConversation:
     """The recorded conversation of one client: a pipe, an HTTP session, or the stateless requests of a connection."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ObservedSession) -> None:
         self.session = session
         self.turns: List[Turn] = []
         self.messages: List[Message] = []
@@ -340,19 +340,19 @@ class Talk:
             self._open.remove(turn)
 
 
-class Script:
+class Recording:
     """A recording, read as a whole: `take` its events, then use it."""
 
     def __init__(self, name: str = "the recording") -> None:
         self.name = name
-        self.talks: List[Talk] = []
+        self.talks: List[RecordedConversation] = []
         self.gaps: List[str] = []
         """The notes of what was not recorded."""
         self.masked: List[str] = []
         """The places of masked secrets in messages."""
         self.bodies: Dict[int, str] = {}
         """The text of the body of an HTTP response that is no message, by the number of its exchange."""
-        self._by_session: Dict[int, Talk] = {}
+        self._by_session: Dict[int, RecordedConversation] = {}
         self._watcher = Watcher(self._message)
 
     @property
@@ -368,7 +368,7 @@ class Script:
             self.bodies[event.exchange] = event.more["text"]
         self._watcher.feed(event, line)
 
-    def finish(self) -> "Script":
+    def finish(self) -> "Recording":
         """Say that there are no more events; returns itself."""
         self._watcher.finish()
         return self
@@ -378,7 +378,7 @@ class Script:
             return  # no object: nothing that could be sent again, or compared
         talk = self._by_session.get(id(message.session))
         if talk is None:
-            talk = self._by_session[id(message.session)] = Talk(message.session)
+            talk = self._by_session[id(message.session)] = RecordedConversation(message.session)
             self.talks.append(talk)
         talk.take(message)
         place = "message %d (%s)" % (message.index, message.method or message.kind)

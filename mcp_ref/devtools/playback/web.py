@@ -44,7 +44,7 @@ _MOST_KEPT = 10_000
 """The messages that wait for a stream of a session, until its client opens one."""
 
 
-class _Reply:
+class _PostReply:
     """The response to a POST: JSON if its answer is all there is, otherwise a stream until the last answer.
 
     With `begin` it is known whether there is more than the answer, which may come later.
@@ -114,7 +114,7 @@ def event_of(message: Dict[str, Any]) -> bytes:
     return b"event: message\ndata: %s\n\n" % dumps(message).encode("ascii")
 
 
-class _Conversation:
+class _WebConversation:
     """A session, or all requests without one. ``alone``: its stream takes answers, too (HTTP+SSE)."""
 
     def __init__(self, book: Book, alone: bool = False) -> None:
@@ -163,10 +163,10 @@ class Site:
     def __init__(self, book: Book, host: str = "127.0.0.1", port: int = 0, limits: Limits = DEFAULT) -> None:
         self._book = book
         self._local = is_loopback(host)
-        self._sessions: Dict[str, _Conversation] = {}
-        self._streams: Dict[str, _Conversation] = {}
+        self._sessions: Dict[str, _WebConversation] = {}
+        self._streams: Dict[str, _WebConversation] = {}
         """The sessions over HTTP+SSE, by the query of the place for their messages."""
-        self._stateless = _Conversation(book)
+        self._stateless = _WebConversation(book)
         self._server = HttpServer(self._handle, host, port, limits=limits, name="replay")
 
     @property
@@ -225,7 +225,7 @@ class Site:
         """Do what a request of HTTP+SSE wants; False for one that is none."""
         place, method = exchange.request.query, exchange.request.method
         if method == "GET":
-            name, talk = "session=" + secrets.token_urlsafe(18), _Conversation(self._book, alone=True)
+            name, talk = "session=" + secrets.token_urlsafe(18), _WebConversation(self._book, alone=True)
             self._streams[name] = talk
 
             def gone() -> None:
@@ -255,10 +255,10 @@ class Site:
         if session is not None:
             talk = self._sessions[session]
         elif any(each["method"] == INITIALIZE for each in requests):
-            talk, name = _Conversation(self._book), secrets.token_urlsafe(18)
+            talk, name = _WebConversation(self._book), secrets.token_urlsafe(18)
             self._sessions[name] = talk
             fields = [("Mcp-Session-Id", name)]
-        reply = _Reply(exchange, [each["id"] for each in requests], fields) if requests else None
+        reply = _PostReply(exchange, [each["id"] for each in requests], fields) if requests else None
         turns = [(each, talk.player.receive(each, reply)) for each in messages]
         if reply is None:
             exchange.reply(202)
@@ -271,7 +271,7 @@ class Site:
         reply.begin(_status(turns, reply), len(steps) == 1 and steps[0].message.kind in ANSWERS)
 
 
-def _status(turns: Any, reply: _Reply) -> int:
+def _status(turns: Any, reply: _PostReply) -> int:
     """Return the status of the response to messages and the turns that they begin; 0 where it is the usual one.
 
     A method that is not there is refused by 404, too, where there is no handshake

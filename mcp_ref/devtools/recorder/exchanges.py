@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl
 from ...jsontext import JsonError, loads
 from ...wiretrace import BODY, CLIENT, END, GAP, OPEN, REQUEST, RESPONSE, SERVER, SSE_EVENT, TRANSPORT
 from ...wiretrace.sse import SseBlock, SseSplitter
-from .telling import Teller, canonical, header_fields, is_mirror
+from .telling import EventWriter, canonical, header_fields, is_mirror
 
 HEAD, INTERIM, DATA, MESSAGE_END, OPAQUE = "head", "interim", "data", "end", "opaque"
 LONGEST_HEAD = 256 * 1024
@@ -38,7 +38,7 @@ _STATUS = re.compile(rb"HTTP/1\.[0-9] ([0-9]{3})(?: [^\r\n]*)?\Z")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n\Z")
 
 
-class Head(NamedTuple):
+class MessageHead(NamedTuple):
     """The head of a message."""
 
     method: str
@@ -62,7 +62,7 @@ class Piece(NamedTuple):
     """The bytes; b"" for MESSAGE_END."""
     data: bytes = b""
     """For DATA, what of it belongs to the body: without sizes of chunks and trailers."""
-    head: Optional[Head] = None
+    head: Optional[MessageHead] = None
 
 
 class Framer:
@@ -140,7 +140,7 @@ class Framer:
             pieces.append(Piece(MESSAGE_END, b""))
         return True
 
-    def _read(self, raw: bytes) -> Optional[Head]:
+    def _read(self, raw: bytes) -> Optional[MessageHead]:
         ends = [found.end() for found in _LINE.finditer(raw)]
         lines = [raw[start:end] for start, end in zip([0] + ends, ends)]
         first = lines[0].rstrip(b"\r\n")
@@ -152,11 +152,11 @@ class Framer:
             fields.append((name, value.strip(" \t\r\n")))
         if self._method_of_next is None:
             found = _REQUEST.match(first)
-            return found and Head(found.group(1).decode(), found.group(2).decode("latin-1"), 0, lines, fields)
+            return found and MessageHead(found.group(1).decode(), found.group(2).decode("latin-1"), 0, lines, fields)
         found, method = _STATUS.match(first), self._method_of_next()
         if found is None or method is None:
             return None
-        return Head(method, "", int(found.group(1)), lines, fields)
+        return MessageHead(method, "", int(found.group(1)), lines, fields)
 
     def _length(self, pieces: List[Piece]) -> bool:
         raw = self._take(self._left)
@@ -240,7 +240,7 @@ class Framer:
         return None
 
 
-def _body(head: Head) -> Optional[str]:
+def _body(head: MessageHead) -> Optional[str]:
     """Return how the body ends: "", digits of a length, "chunked", "rest"; None if that cannot be told for sure."""
     codings = [value.lower() for name, value in head.fields if name.lower() == "transfer-encoding"]
     lengths = {value for name, value in head.fields if name.lower() == "content-length"}
@@ -281,7 +281,7 @@ class HttpRecorder:
     MCP endpoint, if it is known.
     """
 
-    def __init__(self, teller: Teller, origin: str, path: str = "", connection: str = "") -> None:
+    def __init__(self, teller: EventWriter, origin: str, path: str = "", connection: str = "") -> None:
         self.teller = teller
         self.origin = origin
         self.connection = connection
@@ -319,12 +319,12 @@ class ExchangeRecorder:
         self._number = next(http.numbers)
         self._path = ""
         self._target = ""
-        self._held: Optional[Tuple[float, Head]] = None
+        self._held: Optional[Tuple[float, MessageHead]] = None
         """The head of the request, while it has not been told."""
         self._body: Dict[str, Optional["_Body"]] = {CLIENT: None, SERVER: None}
         self._over = True  # until it begins: where its beginning was lost, nothing is told
 
-    def request(self, at: float, head: Head) -> None:
+    def request(self, at: float, head: MessageHead) -> None:
         """Record the head of the request."""
         self._over = False
         self._target, self._path = head.target, head.target.partition("?")[0]
@@ -343,7 +343,7 @@ class ExchangeRecorder:
             "method": head.method, "target": head.target, "fields": self._http.teller.mirrored(head.fields, seen),
             "url": self._http.origin})
 
-    def response(self, at: float, head: Head) -> None:
+    def response(self, at: float, head: MessageHead) -> None:
         """Record the head of the response."""
         if self._over:
             return
@@ -353,7 +353,7 @@ class ExchangeRecorder:
         made = _Events if kind == "text/event-stream" and head.status == 200 else _Whole
         self._body[SERVER] = made(self, SERVER, head.fields)
 
-    def interim(self, at: float, head: Head) -> None:
+    def interim(self, at: float, head: MessageHead) -> None:
         """Record the head of a response that another one follows."""
         if self._over:
             return

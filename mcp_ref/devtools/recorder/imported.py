@@ -35,8 +35,8 @@ from urllib.parse import urlencode, urlsplit
 from ...jsonrpc import id_key
 from ...methods import BOTH, EMBEDDED, METHODS
 from ...wiretrace import CLIENT, GAP, SERVER, Event, Position, TraceCut, TraceError, is_begun, read
-from .exchanges import ExchangeRecorder, Head, HttpRecorder, is_message, media_type
-from .telling import Teller, canonical
+from .exchanges import ExchangeRecorder, HttpRecorder, MessageHead, is_message, media_type
+from .telling import EventWriter, canonical
 
 IN_HAR = ("both", "http", "sse")
 _MOST_OPEN = 10_000
@@ -132,7 +132,7 @@ def messages(
     if direction not in (CLIENT, SERVER, ""):
         raise ValueError("direction is client, server, or nothing, not %r" % direction)
     found: List[Event] = []
-    teller = Teller(found.append, "import of JSON lines", () if direction else ("both",), "")
+    teller = EventWriter(found.append, "import of JSON lines", () if direction else ("both",), "")
     senders = Senders()
     for number, line in enumerate(lines, 1):
         whole, line = line.endswith(b"\n"), line.rstrip(b"\r\n")
@@ -250,10 +250,10 @@ class _Entry(NamedTuple):
     """Seconds since the epoch."""
     end: float
     origin: str
-    request: Head
+    request: MessageHead
     sent: Optional[bytes]
     """The request's body; None if the file does not have it."""
-    response: Optional[Head]
+    response: Optional[MessageHead]
     """The head of the response; None if there was none."""
     received: Optional[bytes]
 
@@ -271,7 +271,7 @@ def har(data: bytes) -> Iterator[Event]:
     entries.sort(key=lambda entry: entry.begin)
     found: List[Event] = []
     begin = entries[0].begin if entries else 0.0
-    teller = Teller(found.append, "import of HAR", IN_HAR, _moment(begin))
+    teller = EventWriter(found.append, "import of HAR", IN_HAR, _moment(begin))
     recorders = _recorders(teller, entries)
     for entry in entries:
         http = recorders.get(entry.origin)
@@ -283,7 +283,7 @@ def har(data: bytes) -> Iterator[Event]:
     yield from sorted(events, key=lambda event: event.time)
 
 
-def _recorders(teller: Teller, entries: List[_Entry]) -> Dict[str, HttpRecorder]:
+def _recorders(teller: EventWriter, entries: List[_Entry]) -> Dict[str, HttpRecorder]:
     """Return a recorder for each origin that has anything of MCP, with the paths of its endpoints."""
     paths: Dict[str, Set[str]] = {}
     for entry in entries:
@@ -336,9 +336,9 @@ def _entry(number: int, item: Any) -> _Entry:
         begin = _seconds(item["startedDateTime"])
         url = urlsplit(request["url"])
         target = (url.path or "/") + ("?" + url.query if url.query else "")
-        asked = Head(str(request["method"]), target, 0, [], _fields(request))
+        asked = MessageHead(str(request["method"]), target, 0, [], _fields(request))
         status = int(response.get("status") or 0)
-        answered = Head(asked.method, "", status, [], _fields(response)) if status > 0 else None
+        answered = MessageHead(asked.method, "", status, [], _fields(response)) if status > 0 else None
         took = max(0.0, float(item.get("time") or 0)) / 1000
         origin = "%s://%s" % (url.scheme, url.netloc.rpartition("@")[2])  # a user and a password are nobody's business
         return _Entry(begin, begin + took, origin, asked, _sent(request), answered,
@@ -364,7 +364,7 @@ def _sent(request: Dict[str, Any]) -> Optional[bytes]:
     return urlencode(pairs).encode("ascii") if pairs else None
 
 
-def _received(response: Dict[str, Any], head: Optional[Head]) -> Optional[bytes]:
+def _received(response: Dict[str, Any], head: Optional[MessageHead]) -> Optional[bytes]:
     content = response.get("content") or {}
     text = content.get("text")
     if text is None:

@@ -30,9 +30,9 @@ from ...protocol.streamable_http.header_values import Hosts
 from ...threads import start_thread
 from ...urls import is_loopback
 from ...wiretrace import CLOSE, GAP
-from .exchanges import Head, HttpRecorder
+from .exchanges import HttpRecorder, MessageHead
 from .relay import Relay, passed_on
-from .telling import Backlog, Teller
+from .telling import Backlog, EventWriter
 
 RECORDED = ("start", "both", "times", "bytes", "http", "sse", "end", "documents")
 PAUSE_SECONDS = 0.5
@@ -52,7 +52,7 @@ class Proxy:
     is none, ValueError for a name that is none.
     """
 
-    def __init__(self, teller: Teller, host: str, port: int, upstream: str, keep_host: bool = False,
+    def __init__(self, teller: EventWriter, host: str, port: int, upstream: str, keep_host: bool = False,
                  limits: Limits = DEFAULT, ssl_context: Any = None, allowed_hosts: Sequence[str] = ()) -> None:
         self.upstream = server_url(upstream)
         self.connector = Connector(self.upstream, limits.connect_timeout, ssl_context)
@@ -179,7 +179,7 @@ class Proxy:
 
     # For relays
 
-    def request_head(self, head: Head) -> bytes:
+    def request_head(self, head: MessageHead) -> bytes:
         """Return the head of a request as it goes to the server."""
         lines = passed_on(head, None if self._keep_host else self.upstream.authority)
         if self.connector.absolute and head.target.startswith("/"):  # by way of another proxy, see `Connector`
@@ -190,7 +190,7 @@ class Proxy:
                 lines.insert(1, b"Proxy-Authorization: %s\r\n" % credentials.encode("ascii"))
         return b"".join(lines)
 
-    def refusal_of(self, head: Head) -> str:
+    def refusal_of(self, head: MessageHead) -> str:
         """Return why a request is not passed on; "" if it is."""
         if self.connector.absolute and not head.target.startswith("/"):
             return "the target of this request is %.100r, which is not for the server alone" % head.target

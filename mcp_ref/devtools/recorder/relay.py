@@ -31,7 +31,7 @@ from ...errors import TransportError
 from ...http11.client.connect import CancelScope
 from ...http11.server.responses import refusal
 from ...wiretrace import CLIENT, SERVER
-from .exchanges import DATA, HEAD, INTERIM, OPAQUE, ExchangeRecorder, Framer, Head, Piece, media_type
+from .exchanges import DATA, HEAD, INTERIM, OPAQUE, ExchangeRecorder, Framer, MessageHead, Piece, media_type
 from .telling import Stream
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Side:
         return hasattr(self.sock, "pending")
 
     def receive(self) -> Optional[bytes]:
-        """Return bytes that have come, b"" at the end, None if there are none. Raises `Broken`."""
+        """Return bytes that have come, b"" at the end, None if there are none. Raises `ConnectionBroken`."""
         try:
             self.wants_write = False
             return bytes(self.sock.recv(_SIZE))
@@ -87,10 +87,10 @@ class Side:
             if kind in ("SSLWantReadError", "SSLWantWriteError"):
                 self.wants_write = kind == "SSLWantWriteError"
                 return None
-            raise Broken(self, error) from None
+            raise ConnectionBroken(self, error) from None
 
     def transmit(self) -> None:
-        """Send what fits. Raises `Broken`."""
+        """Send what fits. Raises `ConnectionBroken`."""
         while self.waiting:
             try:
                 sent = self.sock.send(bytes(self.waiting[:_SIZE]))
@@ -99,7 +99,7 @@ class Side:
             except OSError as error:
                 if type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError"):
                     return
-                raise Broken(self, error) from None
+                raise ConnectionBroken(self, error) from None
             del self.waiting[:sent]
         if self.finishing and not self.finished:
             self.finished = True
@@ -107,7 +107,7 @@ class Side:
                 if not self.secure:
                     self.sock.shutdown(socket.SHUT_WR)
             except OSError as error:
-                raise Broken(self, error) from None
+                raise ConnectionBroken(self, error) from None
 
     def reset(self) -> None:
         """Have the closing of the socket reset the connection."""
@@ -117,7 +117,7 @@ class Side:
             pass  # it is gone
 
 
-class Broken(Exception):
+class ConnectionBroken(Exception):
     """A side whose connection was reset, or failed in another way."""
 
     def __init__(self, side: Side, error: OSError) -> None:
@@ -185,7 +185,7 @@ class Relay:
                         return "", "the recorder was ended"
                     try:
                         done = self._serve(key.data)
-                    except Broken as broken:
+                    except ConnectionBroken as broken:
                         return self._reset_other(broken)
                     if done is not None:
                         return done
@@ -246,7 +246,7 @@ class Relay:
             return CLIENT, "the client has closed the connection"
         return None
 
-    def _reset_other(self, broken: Broken) -> Any:
+    def _reset_other(self, broken: ConnectionBroken) -> Any:
         """Do to the other side what has happened to one."""
         if self._stopped:
             return "", "the recorder was ended"
@@ -254,7 +254,7 @@ class Relay:
         if other is not None:
             try:
                 other.transmit()  # what has come before
-            except Broken:
+            except ConnectionBroken:
                 pass
             other.reset()
         return broken.side.party, str(broken)
@@ -279,7 +279,7 @@ class Relay:
                 self._sending.body_end(CLIENT)
                 self._sending = None
 
-    def _begin(self, head: Head) -> None:
+    def _begin(self, head: MessageHead) -> None:
         exchange = self._sending = _Exchange(self._proxy, head)
         self._open.append(exchange)
         why = self._proxy.refusal_of(head)
@@ -352,14 +352,14 @@ class _Refused(Exception):
 class _Exchange:
     """An exchange as the relay's thread sees it: it puts what it has seen into the backlog."""
 
-    def __init__(self, proxy: "Proxy", head: Head) -> None:
+    def __init__(self, proxy: "Proxy", head: MessageHead) -> None:
         self.method = head.method
         self._recorder = recorder = ExchangeRecorder(proxy.http)
         self._streams = {party: Stream(proxy.backlog, partial(_lost, recorder, party)) for party in (CLIENT, SERVER)}
         self._takes = {party: partial(_data, recorder, party) for party in (CLIENT, SERVER)}
         self._streams[CLIENT].put(recorder.request, head, _size(head))
 
-    def head(self, head: Head, interim: bool) -> None:
+    def head(self, head: MessageHead, interim: bool) -> None:
         """Record the head of a response."""
         take = self._recorder.interim if interim else self._recorder.response
         self._streams[SERVER].put(take, head, _size(head))
@@ -379,7 +379,7 @@ class _Exchange:
         self._streams[SERVER].put(lambda at, _: recorder.end(at, party, complete, note), None, 0)
 
 
-def _size(head: Head) -> int:
+def _size(head: MessageHead) -> int:
     return sum(map(len, head.lines))
 
 
@@ -391,7 +391,7 @@ def _lost(recorder: ExchangeRecorder, party: str, at: float, count: int) -> None
     recorder.lost(at, party, count)
 
 
-def passed_on(head: Head, host: Optional[str] = None) -> List[bytes]:
+def passed_on(head: MessageHead, host: Optional[str] = None) -> List[bytes]:
     """Return the lines of a head without the fields that are for one connection alone [RFC 9110 §7.6.1].
 
     Of Connection the options ``close`` and ``keep-alive`` stay, and Keep-Alive with them: the two connections live and

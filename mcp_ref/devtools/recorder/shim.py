@@ -38,7 +38,7 @@ from ...threads import start_thread
 from ...transports.lines.fds import CAN_POLL
 from ...transports.lines.process import command_line, find_program
 from ...wiretrace import CLIENT, CLOSE, GAP, OPEN, PROCESS, SERVER, STDERR, TRANSPORT
-from .telling import Backlog, Stream, Teller, stuck
+from .telling import Backlog, EventWriter, Stream, stuck
 
 RECORDED = ("start", "both", "times", "bytes", "end", "process", "stderr")
 PASSED_ON = tuple(name for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
@@ -64,7 +64,7 @@ _SLICE = 0.5
 class Lines:
     """Joins bytes to lines and records each with the time of its last byte: as a message, or as a line of stderr."""
 
-    def __init__(self, teller: Teller, direction: str, stderr: bool = False) -> None:
+    def __init__(self, teller: EventWriter, direction: str, stderr: bool = False) -> None:
         self._teller = teller
         self._direction = direction
         self._stderr = stderr
@@ -124,7 +124,7 @@ class Shim:
     ``descriptors``: our ends, for input, output and errors. ``seconds``: how long recording may take in the end.
     """
 
-    def __init__(self, command: Sequence[str], teller: Teller, descriptors: Sequence[int] = (0, 1, 2),
+    def __init__(self, command: Sequence[str], teller: EventWriter, descriptors: Sequence[int] = (0, 1, 2),
                  seconds: Optional[float] = None) -> None:
         self._command = list(command)
         self._teller = teller

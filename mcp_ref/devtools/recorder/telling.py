@@ -49,7 +49,7 @@ class _Past(Trace):
         return super()._now() if self.at is None else round(self.at - self._start, 6)
 
 
-class Teller:
+class EventWriter:
     """Tells of events. Not thread-safe.
 
     ``recorder``: its name for the header. ``recorded``: names of `wiretrace.RECORDED`, all that the header promises.

@@ -37,14 +37,14 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequenc
 from ... import deadline
 from ...errors import INTERNAL_ERROR
 from ...http11.message import Exchange, Pairs
-from ...jsonrpc import Error, Malformed, Message, Notification, Result, encode
+from ...jsonrpc import ErrorResponse, Malformed, Message, Notification, ResultResponse, encode
 from ...limits import Limits
 from ...methods import CANCELLED, PROGRESS
 from ...protocol.streamable_http.header_values import encode_event
 from ...stores import FULL, UNWANTED, Room, StoredEvent
 from ...streamable.server.reply_stream import LISTENING, REPLY, EventId, Replay, ReplyStream, SentEvent
 from ...streamable.server.session import HttpSession
-from ...transports.held import Held
+from ...transports.held import MemoryAccount
 
 if TYPE_CHECKING:
     from .table import StoreTable
@@ -62,7 +62,7 @@ def subject_of(item: Union[Message, Malformed], longest: int) -> Optional[List[A
     Our ids are numbers, so a message about another id, or one of more than ``longest`` characters, is for no process:
     it is refused where it came.
     """
-    if isinstance(item, (Result, Error)):
+    if isinstance(item, (ResultResponse, ErrorResponse)):
         return ["answer", item.id] if type(item.id) is int else None
     if isinstance(item, Notification) and isinstance(item.params, dict):
         if item.method == CANCELLED:
@@ -165,7 +165,7 @@ class ResumableSession(HttpSession):
         """Token -> a reply of another process."""
         self.replay = StoredReplay(self, limits) if table.listens else None
 
-    def use_account(self, held: Optional[Held], tells_apart: bool = True) -> None:
+    def use_account(self, held: Optional[MemoryAccount], tells_apart: bool = True) -> None:
         """Count no events: they are in the store, not in this process."""
         replay, self.replay = self.replay, None
         super().use_account(held, tells_apart)
@@ -418,7 +418,7 @@ def about_of(keys: Sequence[Any]) -> str:
 def _lost(about: str) -> bytes:
     """Return the answer to requests whose process has ended."""
     ids: Any = json.loads(about) if about else []
-    errors = [encode(Error(id, INTERNAL_ERROR, _LOST)) for id in (ids if type(ids) is list else [ids])]
+    errors = [encode(ErrorResponse(id, INTERNAL_ERROR, _LOST)) for id in (ids if type(ids) is list else [ids])]
     return b"[%s]" % b",".join(errors) if type(ids) is list else errors[0]
 
 

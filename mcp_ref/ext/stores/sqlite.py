@@ -32,7 +32,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
 from ... import deadline
-from ...options import spelt
+from ...options import strict_options
 from ...sqlitefile import SqliteFile, boot, transaction, use_wal
 from ...stores import (
     FULL, IN, OUT, SENT, UNWANTED, Letter, Room, Store, StoredEvent, StoredRecord, TaskRecord, TaskRoom, Values,
@@ -134,7 +134,7 @@ class SqliteStore(SqliteFile, Store):
                                   if value is not None])
         return True
 
-    @spelt
+    @strict_options
     def read_session(self, id: str, idle: float, since: int = 0) -> Optional[StoredRecord]:
         """Takes 5 us where nothing has changed."""
         now = _clock()
@@ -211,7 +211,7 @@ class SqliteStore(SqliteFile, Store):
         with self._writing() as database:
             database.execute("DELETE FROM questions WHERE id = ? AND number = ?", (id, question))
 
-    @spelt
+    @strict_options
     def send(
         self, id: str, box: str, subject: str, content: bytes, room: Room, question: Optional[int] = None
     ) -> str:

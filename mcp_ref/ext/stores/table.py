@@ -42,7 +42,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set,
 from ... import deadline
 from ...errors import ConnectionLost
 from ...http11.message import Exchange, Pairs
-from ...jsonrpc import Batch, Error, Frame, Malformed, Message, Notification, Request, RequestId, Result, encode, parse
+from ...jsonrpc import (
+    Batch, ErrorResponse, Frame, Malformed, Message, Notification, Request, RequestId, ResultResponse, encode, parse,
+)
 from ...limits import Limits
 from ...methods import (
     BOTH, CANCELLED, INITIALIZE, INITIALIZED, NOTIFICATION, PROGRESS, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE,
@@ -108,7 +110,8 @@ class ReplicaSession(ResumableSession):
                 return []
             frame = Batch(left)
         self._begin_changes(frame, left, about)
-        answered = [item.id for item in left if isinstance(item, (Result, Error)) and item.id is not None
+        answered = [item.id for item in left if isinstance(item, (ResultResponse, ErrorResponse))
+                    and item.id is not None
                     and self.connection.table.active(item.id)]
         jobs = super().receive(frame, data, about, principal)
         for id in answered:

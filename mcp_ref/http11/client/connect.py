@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from ...errors import ConnectFailed, ConnectionLost, TransportError
 from ...transports.lines.fds import keep_socket_from_forks
 from ...urls import BadUrl, Url, read_url
-from .response import BROKEN, Reply, words
+from .response import BROKEN, Reply, failure_text
 
 if TYPE_CHECKING:
     import ssl
@@ -227,7 +227,7 @@ class Connector:
         try:
             sock = self._connect(host, port, cancel_scope)
         except OSError as error:
-            raise _failure(cancel_scope, "cannot connect to %s%s: %s" % (name, through, words(error))) from error
+            raise _failure(cancel_scope, "cannot connect to %s%s: %s" % (name, through, failure_text(error))) from error
         try:
             if self.proxy is not None and not self.absolute:
                 self._tunnel(sock, self.proxy)
@@ -236,7 +236,7 @@ class Connector:
         except BROKEN as error:
             cancel_scope.detach()
             sock.close()
-            text = "cannot connect to %s%s: %s" % (self.where.origin, through, words(error))
+            text = "cannot connect to %s%s: %s" % (self.where.origin, through, failure_text(error))
             raise _failure(cancel_scope, text) from error
         except BaseException:
             cancel_scope.detach()

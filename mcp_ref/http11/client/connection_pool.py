@@ -22,7 +22,7 @@ from ...errors import AnswerLost
 from ...threads import WorkerPool
 from ...transports.lines.fds import wait_ready
 from .connect import Connector, CancelScope, Abandoned
-from .response import BROKEN, Reply, words
+from .response import BROKEN, Reply, failure_text
 
 Fields = Tuple[Tuple[str, str], ...]
 _SMALL = 65536
@@ -136,7 +136,7 @@ class ConnectionPool:
                     raise
                 if not again:
                     where = self.where.origin + target.partition("?")[0]
-                    raise AnswerLost("%s %s: no answer came: %s" % (method, where, words(error))) from error
+                    raise AnswerLost("%s %s: no answer came: %s" % (method, where, failure_text(error))) from error
                 if once:
                     raise Stale("the connection had ended") from error
 

@@ -172,8 +172,8 @@ class Reply(HTTPResponse):
         `HTTPResponse` is at its end then, and looks as if another reply could follow.
         """
         self.will_close = True
-        self.cut = "" if isinstance(error, socket.timeout) else words(error)
-        return AnswerLost("the answer was cut off: %s" % words(error))
+        self.cut = "" if isinstance(error, socket.timeout) else failure_text(error)
+        return AnswerLost("the answer was cut off: %s" % failure_text(error))
 
     def tell_end(self, given_up: bool) -> None:
         """Tell what has seen the body of its end; ``given_up``: we want no more of it."""
@@ -188,7 +188,7 @@ class Reply(HTTPResponse):
         return not self.will_close and (self.fp is None or self.length == 0)
 
 
-def words(error: BaseException) -> str:
+def failure_text(error: BaseException) -> str:
     """Return what went wrong, on one line."""
     if isinstance(error, IncompleteRead):
         return "the connection ended too early"

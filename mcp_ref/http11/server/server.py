@@ -38,7 +38,7 @@ from ...diagnostics.packagelog import Counters, OncePerSecond
 from ...errors import ConnectFailed
 from ...limits import DEFAULT, Limits
 from ...threads import deferred
-from ...transports.held import Held
+from ...transports.held import MemoryAccount
 from ...transports.lines.fds import raise_soft_limit
 from ...transports.lines.listener import listen_on_port
 from ...transports.lines.sockets import Address
@@ -65,9 +65,9 @@ class HttpServer:
 
     def __init__(self, handler: Callable[[Exchange], None], host: str = "127.0.0.1", port: int = 0, *,
                  limits: Limits = DEFAULT, ssl_context: Any = None, name: str = "http",
-                 fds: Sequence[int] = (), held: Optional[Held] = None) -> None:
+                 fds: Sequence[int] = (), held: Optional[MemoryAccount] = None) -> None:
         self.limits = limits
-        self.held = Held(limits) if held is None else held
+        self.held = MemoryAccount(limits) if held is None else held
         self.bodies = BodyBudget(limits)
         self.address: Tuple[str, int] = (host, port)
         """The host and the port; the port that was found, once it is open."""

@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ...errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
-from ...jsonrpc import Batch, Error, Frame, Malformed, Notification, Request, Result, shown
+from ...jsonrpc import Batch, ErrorResponse, Frame, Malformed, Notification, Request, ResultResponse, shown
 from ...methods import INITIALIZE
 from ...revisions import Revision
 from .. import envelope
@@ -259,7 +259,7 @@ def kinds(batch: Batch) -> Kinds:
     broken = [item for item in items if isinstance(item, Malformed)]
     return Kinds(
         [item.id for item in items if isinstance(item, Request)],
-        any(isinstance(item, (Result, Error)) for item in items)
+        any(isinstance(item, (ResultResponse, ErrorResponse)) for item in items)
         or any(item.silent and item.id is not None for item in broken),
         any(not item.silent for item in broken),
         any(isinstance(item, Notification) for item in items),

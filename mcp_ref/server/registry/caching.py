@@ -25,7 +25,7 @@ from copy import copy
 from typing import Any, Dict, Mapping, Optional, Union
 
 from ...messages.resources import ReadResourceResult
-from ...options import spelt
+from ...options import strict_options
 from ...protocol.results import CACHEABLE, DEPENDING, MAX_TTL_MS, PRIVATE, SCOPES, TTL_MS
 
 
@@ -37,7 +37,7 @@ class Cache:
 
     __slots__ = ("ttl", "scope", "hints")
 
-    @spelt
+    @strict_options
     def __init__(self, ttl: float = 0.0, scope: str = PRIVATE) -> None:
         if type(ttl) not in (int, float):
             raise TypeError("Cache: ttl is a number of seconds, got %.80r" % (ttl,))

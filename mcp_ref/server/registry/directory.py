@@ -44,7 +44,7 @@ from ...errors import INTERNAL_ERROR, ResourceNotFound, RpcError
 from ...messages.base import Annotations
 from ...messages.pagination import PaginatedRequestParams
 from ...messages.resources import ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate
-from ...options import spelt
+from ...options import strict_options
 from ...peer.context import Context, params_reader
 from ...protocol.content import check_annotations, check_uri
 from ...revisions import Revision
@@ -89,7 +89,7 @@ class Directory:
     chosen = True
     """True: `choices` returns only entries that fit the typed text, and `mcp_ref.server.completion` need not filter."""
 
-    @spelt
+    @strict_options
     def __init__(
         self,
         path: "Union[str, os.PathLike[str]]",

@@ -23,7 +23,7 @@ from typing import (
 from ...diagnostics.packagelog import get_logger
 from ...errors import INVALID_PARAMS, RpcError
 from ...methods import LIST_PROMPTS, LIST_TOOLS, methods
-from ...options import spelt, with_defaults
+from ...options import strict_options, with_defaults
 from ...peer.context import Context, Route
 from ...peer.role import Role
 from ...protocol.lifecycle import has
@@ -276,7 +276,7 @@ class Registration(Role):
 
         return register if function is None else register(function)
 
-    @spelt
+    @strict_options
     def add(self, source: object, *, prefix: str = "", visible: Optional[Callable[..., Any]] = None) -> List[str]:
         """Make the public methods of an object tools, in the order of their definition; return the names of the tools.
 
@@ -345,7 +345,7 @@ class Registration(Role):
 
         return register if function is None else register(function)
 
-    @spelt
+    @strict_options
     def completion(self, ref: "Ref", argument: str) -> Callable[[Function], Function]:
         """Make a function complete an argument: ``@server.completion("review", "language")``.
 
@@ -362,7 +362,7 @@ class Registration(Role):
 
         return register
 
-    @spelt
+    @strict_options
     def directory(
         self, path: "Union[str, os.PathLike[str]]", *, uri: Optional[str] = None, name: Optional[str] = None,
         title: Optional[str] = None, description: Optional[str] = None, pattern: str = "**", hidden: bool = False,
@@ -380,7 +380,7 @@ class Registration(Role):
         self.resources.add_directory(made)
         return made
 
-    @spelt
+    @strict_options
     def skills(
         self, path: "Union[str, os.PathLike[str]]", *, prefix: str = "", cache: "Optional[Cache]" = None,
         listed: bool = True,
@@ -404,7 +404,7 @@ class Registration(Role):
         if "skills" not in self._features:
             self.declare("skills", extension, extension)
 
-    @spelt
+    @strict_options
     def app(
         self, uri: str, html: str, *, name: Optional[str] = None, title: Optional[str] = None,
         description: Optional[str] = None, csp: Optional[Mapping[str, Sequence[str]]] = None,
@@ -425,7 +425,7 @@ class Registration(Role):
         add_page(self, uri, html, name, title, description, csp, permissions, domain, prefers_border, cache,
                  visible)
 
-    @spelt
+    @strict_options
     def method(self, name: str) -> Callable[[Function], Function]:
         """Make a function answer a vendor's requests: ``@server.method("acme/search")``.
 
@@ -443,7 +443,7 @@ class Registration(Role):
 
         return register
 
-    @spelt
+    @strict_options
     def on_notification(self, name: str) -> Callable[[Function], Function]:
         """Call a function for each of a vendor's notifications: ``@server.on_notification("acme/event")``.
 

@@ -219,7 +219,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_fork)
 
 
-def tell(text: str) -> None:
+def print_for_user(text: str) -> None:
     """Print a line for the person at the terminal, on standard error."""
     if sys.stderr is not None:
         sys.stderr.write(text + "\n")
@@ -294,8 +294,8 @@ def _greet_a_person(server: "Server") -> None:
     except OSError:
         return
     if by_hand:
-        tell("%s waits for a client: MCP messages on standard input, one JSON object in each line."
-             " A client starts it by itself; Ctrl-C ends it." % server.identity[0])
+        print_for_user("%s waits for a client: MCP messages on standard input, one JSON object in each line."
+                       " A client starts it by itself; Ctrl-C ends it." % server.identity[0])
 
 
 def _end(connection: "Connection") -> None:

@@ -23,7 +23,7 @@ from ...errors import AnswerLost, TransportError
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
 from ...methods import INITIALIZE
-from ...options import spelt
+from ...options import strict_options
 from ...protocol.lifecycle import modern
 from ...revisions import Revision
 from ...transports.base import Failed, Forwarding, Outgoing, Received, Transport, Unanswered
@@ -43,7 +43,7 @@ class HttpAuto(Forwarding):
     inner: HttpChannel
     """The transport in use."""
 
-    @spelt
+    @strict_options
     def __init__(
         self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
         auth: Union[Authorizing, Authorizer, None] = None, ssl_context: "Optional[ssl.SSLContext]" = None,

@@ -16,7 +16,7 @@ from ...http11.client.connect import Abandoned, CancelScope, server_url_from
 from ...http11.client.response import Reply
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
-from ...options import spelt
+from ...options import strict_options
 from ...protocol.streamable_http.header_values import SseEvent, SseParser, media_type
 from ...transports.base import Received
 from .auth_provider import Authorizer, Authorizing
@@ -36,7 +36,7 @@ class HttpSse(HttpChannel):
 
     name = "sse"
 
-    @spelt
+    @strict_options
     def __init__(
         self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
         auth: Union[Authorizing, Authorizer, None] = None, ssl_context: "Optional[ssl.SSLContext]" = None,

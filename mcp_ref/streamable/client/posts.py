@@ -29,7 +29,7 @@ from ...errors import METHOD_NOT_FOUND, HttpStatus, LocalProtocolError, McpError
 from ...http11.client.connect import CancelScope
 from ...http11.client.connection_pool import Fields
 from ...http11.client.response import Reply
-from ...jsonrpc import Error, Malformed, RequestId, Result, json_type, parse
+from ...jsonrpc import ErrorResponse, Malformed, RequestId, ResultResponse, json_type, parse
 from ...jsontext import JsonError, loads
 from ...limits import DEFAULT, Limits
 from ...methods import CALL_TOOL, DISCOVER, INITIALIZE, NAMED
@@ -299,9 +299,9 @@ def no_answer(post: Post, where: str, sent: Fields) -> McpError:
     except Malformed as error:
         why = " (%s)" % error.message
     else:
-        if isinstance(frame, Error) and frame.id is None:
+        if isinstance(frame, ErrorResponse) and frame.id is None:
             return PeerError(frame.code, _hidden(frame.message, sent), frame.data, post.method, post.id)
-        if isinstance(frame, (Error, Result)):
+        if isinstance(frame, (ErrorResponse, ResultResponse)):
             why = " (its id is %.80r, not %r)" % (frame.id, post.id)
     return unusable(post, where, sent, ", which holds no response to it" + why, post.came)
 

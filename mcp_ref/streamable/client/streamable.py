@@ -45,7 +45,7 @@ from ...http11.client.connection_pool import Fields
 from ...http11.client.response import Reply
 from ...limits import DEFAULT, Limits
 from ...methods import INITIALIZE
-from ...options import spelt
+from ...options import strict_options
 from ...protocol import envelope
 from ...protocol.streamable_http.header_values import SseParser, is_session_id, media_type
 from ...revisions import Revision
@@ -129,7 +129,7 @@ class StreamableHttp(HttpChannel):
 
     mirrors = True
 
-    @spelt
+    @strict_options
     def __init__(
         self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
         auth: Union[Authorizing, Authorizer, None] = None, ssl_context: "Optional[ssl.SSLContext]" = None,

@@ -32,7 +32,7 @@ from ...errors import HEADER_MISMATCH, RpcError
 from ...http11.message import Exchange, Pairs
 from ...http11.server.owners import Owners, subject
 from ...http11.server.responses import RETRY_AFTER
-from ...jsonrpc import Error, RequestId, encode
+from ...jsonrpc import ErrorResponse, RequestId, encode
 from ...limits import DEFAULT, Limits
 from ...methods import NAMED
 from ...protocol.streamable_http import refusals
@@ -43,9 +43,9 @@ from ...revisions import REVISIONS, revision
 from ...stores import Store
 from ...threads import Tally
 from ...transports.base import Transport
-from ...transports.held import Held
+from ...transports.held import MemoryAccount
 from .authenticate import Authenticate, Guard, guard_of
-from .post import SESSION_ID, VERSION, Keys, Refused, admit, allow, find_session, judge_version, post
+from .post import SESSION_ID, VERSION, Keys, PostRefused, admit, allow, find_session, judge_version, post
 from .reply_stream import JSON_HEADERS, ReplyStream, event_id
 from .session import HttpSession, SessionTable
 from .stateless import Stateless
@@ -69,7 +69,7 @@ def get(endpoint: "Endpoint", exchange: Exchange, verdict: HeaderVerdict) -> Non
     session = find_session(endpoint, exchange, principal, _session_id(exchange))
     judge_version(endpoint, exchange, session)
     if endpoint.closing:
-        raise Refused("closing")
+        raise PostRefused("closing")
     # [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] MAY: with the id of the last event that it
     # got, a client asks for what came after it on that stream.
     last = exchange.request.headers.get("last-event-id")
@@ -79,9 +79,9 @@ def get(endpoint: "Endpoint", exchange: Exchange, verdict: HeaderVerdict) -> Non
         since = event_id(last)
         begun = None if since is None else session.resume(exchange, since, verdict.cors)
     if begun is None:
-        raise Refused("event", "%.80r" % last)
+        raise PostRefused("event", "%.80r" % last)
     if not begun:  # the session has just ended
-        raise Refused("session")
+        raise PostRefused("session")
 
 
 def delete(endpoint: "Endpoint", exchange: Exchange, verdict: HeaderVerdict) -> None:
@@ -107,12 +107,12 @@ def preflight(endpoint: "Endpoint", exchange: Exchange, verdict: HeaderVerdict) 
 def _session_id(exchange: Exchange) -> str:
     id = exchange.request.headers.lower(SESSION_ID)
     if id is None:
-        raise Refused("no session")
+        raise PostRefused("no session")
     return id
 
 
 Answer = Callable[["Endpoint", Exchange, HeaderVerdict], None]
-"""A function that answers the requests of one method, or raises `Refused` before it has sent anything."""
+"""A function that answers the requests of one method, or raises `PostRefused` before it has sent anything."""
 SESSION_METHODS: Mapping[str, Answer] = {"GET": get, "POST": post, "DELETE": delete}
 STATELESS_METHODS: Mapping[str, Answer] = {"POST": post}
 """Method -> function, where there are sessions and where there are none. OPTIONS is `preflight` everywhere."""
@@ -162,7 +162,7 @@ class Endpoint:
         poll_after: Optional[float] = None,
         streams: bool = True,
         delete: bool = True,
-        held: Optional[Held] = None,
+        held: Optional[MemoryAccount] = None,
         trusted_proxies: Sequence[str] = (),
         order: Mapping[str, Tuple[str, ...]] = ORDER,
         methods: Optional[Mapping[str, Answer]] = None,
@@ -171,7 +171,7 @@ class Endpoint:
             raise ValueError("sessions is 'memory', 'none', a Store or a SessionTable, not %r" % (sessions,))
         self.connect = connect
         self.limits = limits
-        self.held = Held(limits) if held is None else held
+        self.held = MemoryAccount(limits) if held is None else held
         self.json_response = json_response
         self.strict = strict
         self.eras = HttpEras(list(map(revision, revisions)))
@@ -241,7 +241,7 @@ class Endpoint:
             self.counters.add("sessions that made room")
             self.end(other, "a new session took the place of this one, since max_sessions are open")
         reason, found = sessions.why_full(session)
-        raise Refused(reason, found, id)
+        raise PostRefused(reason, found, id)
 
     def reply_to(self, exchange: Exchange, verdict: HeaderVerdict, keys: Keys, session: Optional[HttpSession] = None
                  ) -> ReplyStream:
@@ -269,9 +269,9 @@ class Endpoint:
             if request.headers.several:
                 self._check_repeated(exchange)
             if verdict.reason is not None:
-                raise Refused(verdict.reason, verdict.found)
+                raise PostRefused(verdict.reason, verdict.found)
             self._methods[request.method](self, exchange, verdict)
-        except Refused as refused:
+        except PostRefused as refused:
             self._refuse(exchange, verdict, refused)
 
     def tick(self) -> None:
@@ -336,9 +336,9 @@ class Endpoint:
             return
         text = REFUSALS["repeated"].text % name
         required = name.lower() == VERSION and self.eras.modern
-        raise Refused("repeated", name, None, RpcError(HEADER_MISMATCH, text) if required else None)
+        raise PostRefused("repeated", name, None, RpcError(HEADER_MISMATCH, text) if required else None)
 
-    def _refuse(self, exchange: Exchange, verdict: HeaderVerdict, refused: Refused) -> None:
+    def _refuse(self, exchange: Exchange, verdict: HeaderVerdict, refused: PostRefused) -> None:
         """Reply with a refusal, as REFUSALS says."""
         refusal, error = REFUSALS[refused.reason], refused.error
         self.counters.add("refused: " + refused.reason)
@@ -350,7 +350,8 @@ class Endpoint:
         headers += tuple(("WWW-Authenticate", challenge) for challenge in refused.challenges)
         if error is None:
             error = RpcError(refusal.code, refusal.text % refused.found)
-        exchange.reply(refusal.status, headers, encode(Error(refused.id, error.code, error.message, error.data)))
+        exchange.reply(refusal.status, headers,
+                       encode(ErrorResponse(refused.id, error.code, error.message, error.data)))
 
     # Sessions that end
 

@@ -32,8 +32,8 @@ from ...protocol.streamable_http.refusals import HTTP_SSE, HeaderVerdict, versio
 from ...revisions import LATEST_HANDSHAKE
 from .endpoint import ALL, Connect, Endpoint
 from .post import (
-    VERSION, Posted, Refused, admit, allow, check_length, find_session, judge_version, look_into, need_message, pass_on,
-    read,
+    VERSION, PostRefused, Posted, admit, allow, check_length, find_session, judge_version, look_into, need_message,
+    pass_on, read,
 )
 from .reply_stream import LISTENING, ReplyStream
 from .session import HttpSession, SessionTable, new_id
@@ -135,9 +135,9 @@ def open_stream(address: str, endpoint: Endpoint, exchange: Exchange, verdict: H
     version = exchange.request.headers.lower(VERSION)
     fault = "" if version is None else version_fault(version, endpoint.revisions, None, endpoint.strict)
     if fault:
-        raise Refused("version", fault)
+        raise PostRefused("version", fault)
     if endpoint.closing:
-        raise Refused("closing")
+        raise PostRefused("closing")
     session = SseSession(new_id(), principal, endpoint.limits)
     endpoint.enter(exchange, session)
     sessions: Any = endpoint.sessions
@@ -148,7 +148,7 @@ def open_stream(address: str, endpoint: Endpoint, exchange: Exchange, verdict: H
         raise
     exchange.on_close = functools.partial(endpoint.end, session, "the client closed the stream")
     if not session.begin(exchange, "%s%s?%s=%s" % (exchange.request.root, address, SESSION, session.id), verdict.cors):
-        raise Refused("closing")
+        raise PostRefused("closing")
     endpoint.counters.add("sessions begun")
 
 
@@ -159,7 +159,7 @@ def post_message(endpoint: Endpoint, exchange: Exchange, verdict: HeaderVerdict)
     check_length(endpoint, exchange)
     named = parse_qs(exchange.request.query).get(SESSION, [])
     if not named:
-        raise Refused("body", "%s is missing: post to the address in the endpoint event" % SESSION)
+        raise PostRefused("body", "%s is missing: post to the address in the endpoint event" % SESSION)
     # An address that names several sessions is of none.
     session = find_session(endpoint, exchange, principal, named[0] if len(named) == 1 else "")
     judge_version(endpoint, exchange, session)
@@ -171,9 +171,9 @@ def post_message(endpoint: Endpoint, exchange: Exchange, verdict: HeaderVerdict)
     if isinstance(frame, Batch):  # what belongs into one, no page says of this transport
         fault, _, keys = look_into(frame, bool(session.connection.batching))
         if fault and not session.connection.batching:
-            raise Refused("batch", fault)
+            raise PostRefused("batch", fault)
         if len(keys) == 1:
             keys = ()  # nothing but messages that are none: their refusal goes on the stream, also while we close
     if keys and endpoint.closing:
-        raise Refused("closing", "", post.id)
+        raise PostRefused("closing", "", post.id)
     pass_on(post, frame, session, principal)

@@ -39,7 +39,7 @@ from ...limits import Limits
 from ...protocol.streamable_http.refusals import ORDER, HeaderVerdict
 from ...urls import is_loopback
 from .endpoint import Endpoint
-from .post import Refused, admit
+from .post import PostRefused, admit
 
 ACCESS = ("clients", "here", "everybody")
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
@@ -78,15 +78,15 @@ def answer(route: OwnRoute, endpoint: Endpoint, exchange: Exchange, verdict: Hea
     request = exchange.request
     if route.access != "everybody" and not (route.access == "here" and _is_of_this_machine(request)):
         if endpoint.guard is None and route.access == "here":
-            raise Refused("scope", ": this address answers programs of this machine")
+            raise PostRefused("scope", ": this address answers programs of this machine")
         admit(endpoint, exchange)
     if endpoint.closing:  # so that a balancer sends the request elsewhere
-        raise Refused("closing")
+        raise PostRefused("closing")
     try:
         status, fields, body = _reply(route, route.function(request))
     except Exception as error:
         log_raised("http_route", error, "%s %s" % (route.method, shown(request.path)))
-        raise Refused("failure") from None
+        raise PostRefused("failure") from None
     exchange.reply(status, tuple(fields) + verdict.cors, body)
 
 

@@ -12,9 +12,9 @@ function             the POST                          what it does
 ===================  ================================  ==============================================================
 
 The last is in `stateless`. Each function reads from top to bottom in the order of `refusals.ORDER["POST"]`, and raises
-`Refused` at the first reason to refuse the request. What the header fields alone decide (host, origin, media type and
-so on) was decided before, by `refusals.Rules`. GET, DELETE and OPTIONS are in `endpoint`, HTTP+SSE in `http_sse`; they
-take the same steps.
+`PostRefused` at the first reason to refuse the request. What the header fields alone decide (host, origin, media type
+and so on) was decided before, by `refusals.Rules`. GET, DELETE and OPTIONS are in `endpoint`, HTTP+SSE in `http_sse`;
+they take the same steps.
 
 [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST,
 [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST.
@@ -47,7 +47,7 @@ VERSION = "mcp-protocol-version"
 Keys = Tuple[Any, ...]
 
 
-class Refused(Exception):
+class PostRefused(Exception):
     """The refusal of a request, before anything was sent.
 
     ``reason``: a key of REFUSALS. ``found``: the part of its text that depends on the request. ``id``: the id of the
@@ -113,20 +113,20 @@ def allow(endpoint: "Endpoint", exchange: Exchange, principal: Any, frame: Union
         raise _denied(exchange, denied, frame.id if isinstance(frame, Request) else None)
 
 
-def _denied(exchange: Exchange, error: Exception, id: Optional[RequestId]) -> Refused:
+def _denied(exchange: Exchange, error: Exception, id: Optional[RequestId]) -> PostRefused:
     """Return the refusal for what the guard has raised or returned."""
     if isinstance(error, AccessDenied):
-        return Refused(refusals.DENIED[error.status], error.why, id, None, error.challenges)
+        return PostRefused(refusals.DENIED[error.status], error.why, id, None, error.challenges)
     request = exchange.request
     log_raised("authenticate", error, "%s %s" % (shown(request.method), shown(request.path)))
-    return Refused("failure", "", id)
+    return PostRefused("failure", "", id)
 
 
 def check_length(endpoint: "Endpoint", exchange: Exchange) -> None:
     """Refuse a body that is too long."""
     size = len(exchange.request.body)
     if size > endpoint.limits.max_message_bytes:
-        raise Refused("length", str(size))
+        raise PostRefused("length", str(size))
 
 
 def read(endpoint: "Endpoint", exchange: Exchange) -> Union[Frame, Malformed]:
@@ -143,7 +143,7 @@ def need_message(frame: Union[Frame, Malformed], session: Optional[HttpSession] 
     if isinstance(frame, Malformed):
         if session is not None:
             session.connection.malformed(frame)
-        raise Refused("body", frame.message, None if frame.silent else frame.id, frame)
+        raise PostRefused("body", frame.message, None if frame.silent else frame.id, frame)
     return frame
 
 
@@ -153,7 +153,7 @@ def find_session(endpoint: "Endpoint", exchange: Exchange, principal: Any, id: s
     session: Optional[HttpSession] = sessions.get(id)
     # Step 3 [2025-03-26..2025-11-25 basic/transports §Session Management]: 404 for a session that has ended.
     if session is None or session.principal != principal or session.connection is None:
-        raise Refused("session")
+        raise PostRefused("session")
     session.used = deadline.clock()
     session.shown = principal
     exchange.holder = session.holder
@@ -169,7 +169,7 @@ def judge_version(endpoint: "Endpoint", exchange: Exchange, session: HttpSession
         return
     fault = refusals.version_fault(version, endpoint.revisions, agreed, endpoint.strict)
     if fault:
-        raise Refused("version", fault)
+        raise PostRefused("version", fault)
     connection.counters.note("other version header", "%s in a session of %s" % (version, agreed))
 
 
@@ -211,7 +211,7 @@ def post(endpoint: "Endpoint", exchange: Exchange, verdict: HeaderVerdict) -> No
             endpoint.stateless.post(made)
             return
         if not isinstance(era, str):
-            raise Refused("era", era.message, made.id, era)
+            raise PostRefused("era", era.message, made.id, era)
     if endpoint.sessions is None:
         post_sessionless(endpoint, made)
     elif session_id is None:
@@ -230,17 +230,17 @@ def post_in_session(endpoint: "Endpoint", post: Posted, session_id: str) -> None
     if isinstance(frame, Batch):  # a mixed one is taken unless we are strict
         fault, about, keys = look_into(frame, connection.batching)
         if fault and (endpoint.strict or not connection.batching):
-            raise Refused("batch", fault)
+            raise PostRefused("batch", fault)
         if fault:
             connection.counters.note("mixed batch", fault)
     if not keys:
         pass_on(post, frame, session)
         return
     if endpoint.closing:  # answers are taken, for handlers may wait for them
-        raise Refused("closing", "", post.id)
+        raise PostRefused("closing", "", post.id)
     in_use = session.expect(endpoint.reply_to(exchange, post.verdict, keys, session))
     if in_use:
-        raise Refused(in_use, "id is in use" if in_use == "id in use" else "")
+        raise PostRefused(in_use, "id is in use" if in_use == "id in use" else "")
     connection.work(session.receive(frame, exchange.request.body, about, post.principal))
 
 
@@ -252,9 +252,9 @@ def post_opening(endpoint: "Endpoint", post: Posted) -> None:
     exchange, frame = post.exchange, need_message(post.frame)
     # Step 2 [2025-03-26..2025-11-25 basic/transports §Session Management]: without an id SHOULD be 400.
     if not isinstance(frame, Request) or frame.method != INITIALIZE:
-        raise Refused("no session", "", post.id)
+        raise PostRefused("no session", "", post.id)
     if endpoint.closing:
-        raise Refused("closing", "", post.id)
+        raise PostRefused("closing", "", post.id)
     sessions: Any = endpoint.sessions
     session = sessions.make(post.principal)
     endpoint.enter(exchange, session, post.id)
@@ -297,19 +297,19 @@ def post_sessionless(endpoint: "Endpoint", post: Posted) -> None:
     version = None if opens else exchange.request.headers.lower(VERSION)  # `initialize` says its own
     fault = "" if version is None else refusals.version_fault(version, endpoint.revisions, None, False)
     if fault:
-        raise Refused("version", fault)
+        raise PostRefused("version", fault)
     if not isinstance(frame, (Request, Batch, Notification)):
-        raise Refused("body", "Invalid request: no request waits for this response: " + NO_WAY_BACK)
+        raise PostRefused("body", "Invalid request: no request waits for this response: " + NO_WAY_BACK)
     rules = revision(version or ASSUMED)
     if isinstance(frame, Batch):
         fault, about, keys = look_into(frame, bool(rules.batching))
         if fault and (endpoint.strict or not rules.batching):
-            raise Refused("batch", fault)
+            raise PostRefused("batch", fault)
     if not keys:
         exchange.reply(202, post.verdict.cors)
         return
     if endpoint.closing:
-        raise Refused("closing", "", post.id)
+        raise PostRefused("closing", "", post.id)
     session = HttpSession(None, post.principal, endpoint.limits)
     connection = endpoint.connected(session)
     if not opens:

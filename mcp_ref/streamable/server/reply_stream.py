@@ -28,7 +28,7 @@ from ...http11.message import Exchange, Pairs
 from ...jsonrpc import RequestId
 from ...limits import Limits
 from ...protocol.streamable_http.header_values import comment, encode_event
-from ...transports.held import Held
+from ...transports.held import MemoryAccount
 
 if TYPE_CHECKING:
     from .session import HttpSession
@@ -82,7 +82,7 @@ class Replay:
     are dropped. If that is not enough nothing is kept, and a client that resumes is refused.
     """
 
-    held: Optional[Held] = None
+    held: Optional[MemoryAccount] = None
 
     def __init__(self, limits: Limits, holder: Hashable = None) -> None:
         self._limits = limits

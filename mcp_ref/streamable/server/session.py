@@ -46,7 +46,7 @@ from ...limits import Limits
 from ...protocol.lifecycle import OPERATING
 from ...protocol.streamable_http.header_values import encode_event
 from ...transports.base import ReplyTransport
-from ...transports.held import Held, peer_of
+from ...transports.held import MemoryAccount, peer_of
 from .reply_stream import LISTENING, EventId, Replay, ReplyStream, SentEvent
 
 _ENDED = (
@@ -91,7 +91,7 @@ class HttpSession(ReplyTransport):
         """The number of messages that were dropped, since the client was last told."""
         self._answered: Optional[Callable[[], None]] = None
 
-    def use_account(self, held: Optional[Held], tells_apart: bool = True) -> None:
+    def use_account(self, held: Optional[MemoryAccount], tells_apart: bool = True) -> None:
         """Count in this account the memory that the session holds. It is called before the session has a connection.
 
         ``tells_apart``: True if its principal is one client and no other; else the session is counted for itself.

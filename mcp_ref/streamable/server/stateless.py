@@ -32,7 +32,7 @@ from ...errors import (
     UNSUPPORTED_PROTOCOL_VERSION, RpcError,
 )
 from ...http11.message import Exchange, HttpRequest
-from ...jsonrpc import Error, Notification, Request, encode
+from ...jsonrpc import ErrorResponse, Notification, Request, encode
 from ...limits import Limits
 from ...methods import CALL_TOOL, CANCELLED, LISTEN
 from ...protocol import envelope
@@ -41,7 +41,7 @@ from ...protocol.streamable_http.refusals import mismatch
 from ...threads import Tally
 from ...transports.base import ReplyTransport
 from .authenticate import Guard
-from .post import Posted, Refused, need_message
+from .post import PostRefused, Posted, need_message
 from .reply_stream import ReplyStream
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class StatelessTransport(ReplyTransport):
 
 def _cut(reply: ReplyStream) -> None:
     """End a reply without an answer; a client that has received nothing yet is told."""
-    reply.cut(503, encode(Error(reply.request_id, INTERNAL_ERROR, "The server is shutting down")))
+    reply.cut(503, encode(ErrorResponse(reply.request_id, INTERNAL_ERROR, "The server is shutting down")))
 
 
 class Stateless:
@@ -173,12 +173,12 @@ class Stateless:
             connection.work(jobs)
             return
         if endpoint.closing:
-            raise Refused("closing", "", request.id)
+            raise PostRefused("closing", "", request.id)
         self._compare_fields(request, post)
         listens = request.method == LISTEN
         if listens and not (endpoint.listens and post.verdict.sse):
             why = "the client accepts no stream" if endpoint.listens else NO_STREAMS
-            raise Refused("no stream", "%s: %s" % (LISTEN, why), request.id)
+            raise PostRefused("no stream", "%s: %s" % (LISTEN, why), request.id)
         reply = endpoint.reply_to(exchange, post.verdict, post.keys)
         reply.request_id = request.id
         if listens:
@@ -186,8 +186,8 @@ class Stateless:
         # A request that was counted goes to the transport that counted it, also if that is closed meanwhile.
         transport = self.transport()
         if post.principal is not None and not transport.expect(reply, post.principal):
-            raise Refused("busy", "Busy: max_inflight (%d) requests of this client are running"
-                          % endpoint.limits.max_inflight, request.id)
+            raise PostRefused("busy", "Busy: max_inflight (%d) requests of this client are running"
+                              % endpoint.limits.max_inflight, request.id)
         # The exchange is watched before the request is known: a client that goes away in between is found here, as
         # `lost` had nothing to cancel.
         exchange.on_close = functools.partial(transport.lost, reply, exchange)
@@ -220,7 +220,7 @@ class Stateless:
             envelope.read(params, self.endpoint.eras.ours)
         except RpcError as wrong:
             error = wrong
-        raise Refused("fields", error.message, request.id, error)
+        raise PostRefused("fields", error.message, request.id, error)
 
     def transport(self) -> StatelessTransport:
         """Return the transport of all requests; made with the first one, and anew if a handler has closed it."""

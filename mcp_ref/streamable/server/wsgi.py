@@ -221,7 +221,7 @@ class Chunks:
         self._exchange.abandon()
 
 
-class Answer(NamedTuple):
+class WsgiReply(NamedTuple):
     """The reply to one request."""
 
     status: int
@@ -254,7 +254,7 @@ class Caller:
         body: bytes = b"",
         timeout: Optional[float] = None,
         peer: str = "",
-    ) -> Answer:
+    ) -> WsgiReply:
         """Answer one request; return when its reply has begun. ``path`` may have a query behind a ``?``.
 
         ``peer``: the address of the client, without which the limits of an address (``max_session_share``) do not hold.
@@ -268,7 +268,7 @@ class Caller:
         fields = list(exchange.headers)
         if exchange.length is not None and exchange.status not in (204, 304):
             fields.append(("Content-Length", str(exchange.length)))
-        return Answer(exchange.status, fields, Chunks(exchange, self.tick))
+        return WsgiReply(exchange.status, fields, Chunks(exchange, self.tick))
 
     def begin(self, request: HttpRequest, timeout: Optional[float] = None) -> HeldExchange:
         """Return the exchange of a request when its reply has begun. Raises `RequestTimeout`, `NoThreads`."""

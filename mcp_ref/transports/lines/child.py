@@ -31,7 +31,7 @@ from collections import deque
 from typing import Callable, Deque, Dict, List, Mapping, Optional, Sequence, Union
 
 from ...limits import DEFAULT, Limits
-from ...options import spelt
+from ...options import strict_options
 from ..base import Received
 from .fds import tell_of_fork
 from .process import SETTLE, Process, arguments, child_environment, find_program, spawn, sweep
@@ -66,7 +66,7 @@ class StdioChild(LineTransport):
 
     name = "child"
 
-    @spelt
+    @strict_options
     def __init__(self, command: Union[str, Sequence[str]], env: Optional[Mapping[str, str]] = None,
                  inherit_env: Optional[bool] = None, cwd: Union[str, "os.PathLike[str]", None] = None,
                  stderr: StderrSink = "ring", limits: Limits = DEFAULT) -> None:

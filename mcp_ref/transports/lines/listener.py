@@ -53,7 +53,7 @@ from ...errors import ConnectFailed
 from ...limits import DEFAULT, Limits
 from ...threads import need
 from ...urls import is_loopback
-from ..held import Held
+from ..held import MemoryAccount
 from .sockets import Address, Resume, SocketTransport, candidates, parse_address
 
 _BACKLOG = 128
@@ -81,10 +81,10 @@ class SocketListener:
     """True if other machines can connect; set by `open`."""
 
     def __init__(self, address: str, on_connection: Callable[[SocketTransport], Any], limits: Limits = DEFAULT,
-                 idle_after: Optional[float] = None, held: Optional[Held] = None) -> None:
+                 idle_after: Optional[float] = None, held: Optional[MemoryAccount] = None) -> None:
         self.address = address
         self.limits = limits
-        self.held = Held(limits) if held is None else held
+        self.held = MemoryAccount(limits) if held is None else held
         self._on_connection = on_connection
         self._idle_after = idle_after
         self._sockets: List[socket.socket] = []

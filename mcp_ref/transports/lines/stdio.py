@@ -72,7 +72,7 @@ from .fds import (
 )
 
 if TYPE_CHECKING:
-    from ..held import Held
+    from ..held import MemoryAccount
 
 _JOIN_BELOW = 64 * 1024
 """The size in bytes under which messages are copied together into one write; a larger one is sent without a copy."""
@@ -132,7 +132,7 @@ class LineSplitter:
 
     def __init__(self, max_message_bytes: int) -> None:
         self.rejected = 0
-        self.held: "Optional[Held]" = None
+        self.held: "Optional[MemoryAccount]" = None
         self.holder: Hashable = None
         self._counted = 0  # bytes of it in the account
         self._crowded = False  # True if the account had no room for this line
@@ -156,7 +156,7 @@ class LineSplitter:
             self.held.free(self.holder, self._counted)
         self._counted = 0
 
-    def _count(self, held: "Held") -> None:
+    def _count(self, held: "MemoryAccount") -> None:
         """Count the bytes of the line that came since it was last counted. Drop the line without room for them."""
         if held.take(self.holder, self._size - self._counted, "unfinished lines"):
             self._counted = self._size
@@ -272,7 +272,7 @@ class LineTransport(Transport):
         self._splitter.drop()  # now: what refers to this may be a circle, which is collected late
         return None
 
-    def count(self, held: "Held", holder: Hashable) -> None:
+    def count(self, held: "MemoryAccount", holder: Hashable) -> None:
         """Use this account, under the key ``holder``, for bytes that the peer makes us hold. Call it before `read`."""
         self.held = self._splitter.held = held
         self.holder = self._splitter.holder = holder

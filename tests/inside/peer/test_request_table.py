@@ -8,7 +8,7 @@ from mcp_ref import deadline
 from mcp_ref.deadline import Deadline
 from mcp_ref.diagnostics.packagelog import Counters
 from mcp_ref.errors import Busy, ConnectionLost, PeerError, RequestCancelled
-from mcp_ref.jsonrpc import Error, Result
+from mcp_ref.jsonrpc import ErrorResponse, ResultResponse
 from mcp_ref.limits import Limits
 from mcp_ref.peer.request_table import Progress, RequestTable
 from tests.support.patience import WAIT
@@ -38,8 +38,8 @@ def test_ids_are_integers_that_are_never_reused(table):
 
 def test_an_answer_reaches_the_request_it_names(table):
     one, two = add(table), add(table)
-    table.resolve(Result(two.id, {"n": 2}))
-    table.resolve(Error(one.id, -5, "no", {"d": 1}))
+    table.resolve(ResultResponse(two.id, {"n": 2}))
+    table.resolve(ErrorResponse(one.id, -5, "no", {"d": 1}))
     assert two.answer(two.next(0)) == {"n": 2}
     with pytest.raises(PeerError) as caught:
         one.answer(one.next(0))
@@ -48,10 +48,10 @@ def test_an_answer_reaches_the_request_it_names(table):
 
 
 @pytest.mark.parametrize("answer, counted", [
-    (Result(99, {}), "unknown response"),
-    (Result("1", {}), "unknown response"),
-    (Error(0, -1, ""), "unknown response"),
-    (Error(None, -32700, "Parse error"), "error without id"),
+    (ResultResponse(99, {}), "unknown response"),
+    (ResultResponse("1", {}), "unknown response"),
+    (ErrorResponse(0, -1, ""), "unknown response"),
+    (ErrorResponse(None, -32700, "Parse error"), "error without id"),
 ])
 def test_answers_to_nobody_are_counted_and_dropped(table, answer, counted):
     pending = add(table)
@@ -63,11 +63,11 @@ def test_answers_to_nobody_are_counted_and_dropped(table, answer, counted):
 
 def test_a_second_answer_and_a_late_one_are_counted_and_dropped(table):
     pending, given_up = add(table), add(table)
-    table.resolve(Result(pending.id, {"n": 1}))
-    table.resolve(Result(pending.id, {"n": 2}))
+    table.resolve(ResultResponse(pending.id, {"n": 1}))
+    table.resolve(ResultResponse(pending.id, {"n": 2}))
     table.remove(given_up)
-    table.resolve(Result(given_up.id, {}))
-    assert pending.next(0) == Result(pending.id, {"n": 1})
+    table.resolve(ResultResponse(given_up.id, {}))
+    assert pending.next(0) == ResultResponse(pending.id, {"n": 1})
     assert table.counters.snapshot() == {"late response": 2}
 
 
@@ -75,10 +75,10 @@ def test_progress_comes_in_order_and_before_the_answer(table):
     pending = add(table)
     for value in (1, 2.5, 3):
         table.progress(pending.id, Progress(value, 3, None))
-    table.resolve(Result(pending.id, {}))
+    table.resolve(ResultResponse(pending.id, {}))
     table.progress(pending.id, Progress(4, 3, None))
     got = [pending.next(0) for _ in range(4)]
-    assert [item.value for item in got[:3]] == [1, 2.5, 3] and isinstance(got[3], Result)
+    assert [item.value for item in got[:3]] == [1, 2.5, 3] and isinstance(got[3], ResultResponse)
     assert table.counters.snapshot() == {"progress for no request": 1}
 
 
@@ -99,7 +99,7 @@ def test_progress_that_does_not_increase_is_dropped(table, values, kept):
     pending = add(table)
     for value in values:
         table.progress(pending.id, Progress(value, None, None))
-    table.resolve(Result(pending.id, {}))
+    table.resolve(ResultResponse(pending.id, {}))
     got = []
     item = pending.next(0)
     while isinstance(item, Progress):
@@ -165,8 +165,8 @@ def test_the_shortest_wait_ends(table):
         for timeout in (1e-6, 0, 1e-9):
             with pytest.raises(queue.Empty):
                 pending.next(timeout)
-        table.resolve(Result(pending.id, {}))
-        assert pending.next(1e-6) == Result(pending.id, {})
+        table.resolve(ResultResponse(pending.id, {}))
+        assert pending.next(1e-6) == ResultResponse(pending.id, {})
         with pytest.raises(queue.Empty):
             pending.next(1e-6)
 
@@ -186,7 +186,7 @@ def test_many_threads_get_their_own_answers():
     def answerer():
         for _ in range(400):
             id = requests.get(timeout=WAIT)
-            table.resolve(Result(id, {"for": id}))
+            table.resolve(ResultResponse(id, {"for": id}))
 
     requests = queue.SimpleQueue()
     threads = [threading.Thread(target=caller) for _ in range(8)] + [threading.Thread(target=answerer)]

@@ -8,7 +8,7 @@ from typing import Any, List
 import pytest
 
 from mcp_ref import Client, Server, connect
-from mcp_ref.jsonrpc import Result
+from mcp_ref.jsonrpc import ResultResponse
 from mcp_ref.limits import Limits
 from mcp_ref.peer import outbox, routing
 from mcp_ref.server import Connection
@@ -132,7 +132,7 @@ def test_the_error_of_a_request_that_has_its_answer_is_not_made() -> None:
     connection = Connection(near, Client())
     connection.session.phase = "operating"
     first, second = connection.open_request("ping"), connection.open_request("ping")
-    connection.table.resolve(Result(first.id, {}))
+    connection.table.resolve(ResultResponse(first.id, {}))
     connection.feed([Unanswered(first.id, make)])
     assert made == [] and connection.wait(first) == {}
     failed = Unanswered(second.id, make)

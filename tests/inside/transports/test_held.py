@@ -9,13 +9,13 @@ from mcp_ref.deadline import Deadline
 from mcp_ref.errors import Rejected
 from mcp_ref.http11.server.body_budget import VALUE, weight
 from mcp_ref.jsonrpc import id_key
-from mcp_ref.peer.jobs import Lane
+from mcp_ref.peer.jobs import SerialQueue
 from mcp_ref.peer.outbox import CHUNK, Outbox
 from mcp_ref.peer.request_table import Progress, RequestTable
 from mcp_ref.streamable.server.reply_stream import EventId, Replay, ReplyStream
 from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.base import Transport
-from mcp_ref.transports.held import SLOT, SMALL, Held, SharedMessage, peer_of
+from mcp_ref.transports.held import SLOT, SMALL, MemoryAccount, SharedMessage, peer_of
 from mcp_ref.transports.lines.stdio import LineSplitter
 from tests.support.http_exchange import exchange, opening
 from tests.support.scripted import PATIENCE
@@ -25,8 +25,8 @@ from tests.support.sides import in_thread
 MB = 1_000_000
 
 
-def account(total: int = 100 * SMALL, peer: int = 50 * SMALL) -> Held:
-    return Held(Limits(max_held_bytes=total, max_held_bytes_per_peer=peer))
+def account(total: int = 100 * SMALL, peer: int = 50 * SMALL) -> MemoryAccount:
+    return MemoryAccount(Limits(max_held_bytes=total, max_held_bytes_per_peer=peer))
 
 
 def test_one_peer_has_a_bound_of_its_own_but_for_one_thing_that_is_larger() -> None:
@@ -63,8 +63,8 @@ def test_a_message_to_many_is_counted_once() -> None:
     assert held.queue("a", b"m" * 10_000, "x") and held.total == 10_000 + SLOT
 
 
-def vars_of(held: Held) -> Dict[str, Any]:
-    return {name: getattr(held, name) for name in Held.__slots__}
+def vars_of(held: MemoryAccount) -> Dict[str, Any]:
+    return {name: getattr(held, name) for name in MemoryAccount.__slots__}
 
 
 def test_nothing_is_remembered_of_who_holds_nothing() -> None:
@@ -152,7 +152,7 @@ class Stuck(Transport):
 
     name = "stuck"
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: MemoryAccount) -> None:
         self.held, self.holder = held, self
         self.gate = threading.Event()
 
@@ -164,7 +164,7 @@ class Stuck(Transport):
 
 
 def test_outboxes_are_counted_together_and_who_has_no_room_waits_for_its_own_peer() -> None:
-    held = Held(Limits(max_held_bytes=16 * CHUNK, max_held_bytes_per_peer=8 * CHUNK))
+    held = MemoryAccount(Limits(max_held_bytes=16 * CHUNK, max_held_bytes_per_peer=8 * CHUNK))
     first, second = [Outbox(Stuck(held), "test", 1 << 30) for _ in range(2)]
     message = b"m" * (CHUNK // 2)
     first.put(message)
@@ -188,7 +188,7 @@ def test_outboxes_are_counted_together_and_who_has_no_room_waits_for_its_own_pee
 
 def test_notifications_that_wait_for_a_callback_are_bounded_by_bytes() -> None:
     taken: List[int] = []
-    lane: Lane[int] = Lane(taken.append, lambda job: None, 100, 1000)
+    lane: SerialQueue[int] = SerialQueue(taken.append, lambda job: None, 100, 1000)
     assert lane.put(0, size=5000) == (True, True), "alone it may be larger"
     assert lane.put(1, size=1) == (False, False)
     lane.run()

@@ -20,7 +20,7 @@ from mcp_ref import deadline
 from mcp_ref.diagnostics.packagelog import get_logger
 from mcp_ref.limits import Limits
 from mcp_ref.threads import follow
-from mcp_ref.transports.held import Held
+from mcp_ref.transports.held import MemoryAccount
 from mcp_ref.transports.lines.fds import keep_socket_from_forks
 from mcp_ref.http11.message import Exchange, HttpRequest, Pairs
 from .body_budget import SMALL, BodyBudget, NoRoom, weight
@@ -56,7 +56,7 @@ class Engine:
     handler: Callable[[Exchange], None]
     limits: Limits
     bodies: BodyBudget
-    held: Held
+    held: MemoryAccount
     draining = False
     """True once each reply is the last one of its connection."""
     closing = False

@@ -18,7 +18,7 @@ from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Tuple
 from mcp_ref import deadline
 from mcp_ref.diagnostics.packagelog import Counters, OncePerSecond
 from mcp_ref.limits import Limits
-from mcp_ref.transports.held import Held
+from mcp_ref.transports.held import MemoryAccount
 from mcp_ref.http11.message import Exchange
 from .acceptor import Acceptor, CommandQueue
 from .body_budget import BodyBudget, NoRoom
@@ -51,11 +51,11 @@ class Reactor(Engine):
     """The work of the selector thread, and its data. ``handler`` as in `HttpServer`."""
 
     def __init__(self, handler: Callable[[Exchange], None], pool: HandlerPool, limits: Limits,
-                 ssl_context: Any = None, name: str = "http", held: Optional[Held] = None) -> None:
+                 ssl_context: Any = None, name: str = "http", held: Optional[MemoryAccount] = None) -> None:
         self.handler = handler
         self.limits = limits
         self.bodies = BodyBudget(limits)
-        self.held = Held(limits) if held is None else held
+        self.held = MemoryAccount(limits) if held is None else held
         self.draining = False
         self.closing = False
         get_log()  # loads what it takes, which fails later if no descriptor is left, and that is worth a record

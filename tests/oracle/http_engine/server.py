@@ -42,7 +42,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.limits import DEFAULT, Limits
-from mcp_ref.transports.held import Held
+from mcp_ref.transports.held import MemoryAccount
 from mcp_ref.transports.lines.fds import raise_soft_limit
 from mcp_ref.transports.lines.listener import listen_on_port
 from mcp_ref.transports.lines.sockets import Address
@@ -66,9 +66,9 @@ class HttpServer:
 
     def __init__(self, handler: Callable[[Exchange], None], host: str = "127.0.0.1", port: int = 0, *,
                  limits: Limits = DEFAULT, ssl_context: Any = None, name: str = "http",
-                 fds: Sequence[int] = (), held: Optional[Held] = None) -> None:
+                 fds: Sequence[int] = (), held: Optional[MemoryAccount] = None) -> None:
         self.limits = limits
-        self.held = Held(limits) if held is None else held
+        self.held = MemoryAccount(limits) if held is None else held
         self.address: Tuple[str, int] = (host, port)
         """The host and the port; the port that was found, once it is open."""
         self.handler = handler

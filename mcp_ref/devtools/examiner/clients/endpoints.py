@@ -1,7 +1,7 @@
 """The places where the client under examination arrives: at a socket with the framing of stdio, or over HTTP.
 
-Both hand what comes to a `Script`, and tell a trace of it, so that the checker judges the client. A request of the
-client is answered on a thread of its own: a scene may ask back, or be late.
+Both hand what comes to a `ServerScript`, and tell a trace of it, so that the checker judges the client. A request of
+the client is answered on a thread of its own: a scene may ask back, or be late.
 """
 
 import threading
@@ -20,7 +20,7 @@ from ....transports.base import Transport
 from ....transports.lines.listener import SocketListener
 from ....wiretrace import CLIENT, CLOSE, OPEN, PROCESS, SERVER, Trace
 from ..wire import as_bytes, parsed
-from .script import CUT, NOTHING, Asked, Heard, Refusal, Script, Whole
+from .script import CUT, NOTHING, ClientMessage, ClientRequest, ErrorAnswer, ServerScript, Whole
 
 ENDPOINT, SSE_ENDPOINT, POSTS = "/mcp", "/sse", "/messages"
 _JSON = (("Content-Type", "application/json"),)
@@ -39,7 +39,7 @@ class LineEndpoint:
     """A loopback socket at which lines arrive: from the process that stands for a server (`stub`), or from the client
     itself, if it speaks the framing of stdio over a socket."""
 
-    def __init__(self, script: Script, trace: Trace, port: int = 0) -> None:
+    def __init__(self, script: ServerScript, trace: Trace, port: int = 0) -> None:
         self.script = script
         self._trace = trace
         self._listener = SocketListener("tcp://127.0.0.1:%d" % port, self._arrived)
@@ -129,14 +129,14 @@ class LineEndpoint:
 
     def _take(self, value: Any, send: Callable[[bytes], bool]) -> None:
         at = clock()
-        self.script.take(Heard(value, None, at))
-        for each in (Heard(message, None, at) for message in (value if isinstance(value, list) else [value])):
+        self.script.take(ClientMessage(value, None, at))
+        for each in (ClientMessage(message, None, at) for message in (value if isinstance(value, list) else [value])):
             if each.method == INITIALIZED:
                 start_thread("mcp-ref:examiner", self.script.opening, self.script)
             if each.is_request:
-                start_thread("mcp-ref:examiner", self._answer, Asked(self.script, each, send))
+                start_thread("mcp-ref:examiner", self._answer, ClientRequest(self.script, each, send))
 
-    def _answer(self, asked: Asked) -> None:
+    def _answer(self, asked: ClientRequest) -> None:
         value = self.script.answer(asked)
         if value is CUT:
             self.hang_up()
@@ -161,7 +161,7 @@ class LineEndpoint:
 class WebEndpoint:
     """An HTTP server for one start of the client. ``sse``: it is one of HTTP+SSE, the transport of 2024-11-05."""
 
-    def __init__(self, script: Script, trace: Trace, port: int = 0, sse: bool = False) -> None:
+    def __init__(self, script: ServerScript, trace: Trace, port: int = 0, sse: bool = False) -> None:
         self.script = script
         self._sse = sse
         self._http = HttpTrace(trace, None, "http+sse" if sse else "streamable-http")
@@ -209,7 +209,7 @@ class WebEndpoint:
             self.connected.set()
         exchange = TracedExchange(exchange, self._http)
         message = parsed(request.body) if request.body else None
-        self.script.take(Heard(message, request, clock()))
+        self.script.take(ClientMessage(message, request, clock()))
         early = self.script.door(request, message)
         if self._sse and (request.method == "POST") == (request.path == SSE_ENDPOINT):
             early = 405, (("Allow", "GET" if request.method == "POST" else "POST"),), b""
@@ -254,7 +254,8 @@ class WebEndpoint:
             exchange.reply(why, _JSON, dumps({"jsonrpc": "2.0", "id": None, "error": {
                 "code": INVALID_REQUEST, "message": "no such session"}}).encode())
             return
-        asked = [Heard(each, exchange.request, clock()) for each in (value if isinstance(value, list) else [value])]
+        asked = [ClientMessage(each, exchange.request, clock())
+                 for each in (value if isinstance(value, list) else [value])]
         requests = [each for each in asked if each.is_request]
         if self._sse or not requests:
             exchange.reply(202)
@@ -275,8 +276,8 @@ class WebEndpoint:
         with self._lock:
             return 400 if session is None else 0 if self._sessions.get(session) else 404
 
-    def _answer_by_stream(self, heard: Heard) -> None:
-        asked = Asked(self.script, heard, self.script.say, self.script.say)
+    def _answer_by_stream(self, heard: ClientMessage) -> None:
+        asked = ClientRequest(self.script, heard, self.script.say, self.script.say)
         message = asked.answer(self.script.answer(asked))
         if message is not None:
             asked.say(message)
@@ -297,7 +298,7 @@ class WebEndpoint:
 class _Reply:
     """The answer to one POST: JSON, or a stream, once something is said before."""
 
-    def __init__(self, endpoint: WebEndpoint, exchange: Exchange, requests: List[Heard], batch: bool) -> None:
+    def __init__(self, endpoint: WebEndpoint, exchange: Exchange, requests: List[ClientMessage], batch: bool) -> None:
         self._endpoint, self._exchange = endpoint, exchange
         self._requests, self._batch = requests, batch
         self._begun = False
@@ -322,10 +323,10 @@ class _Reply:
         """Answer."""
         answers, status, last = [], 200, None  # type: List[Any], int, Any
         for heard in self._requests:
-            asked = Asked(self._script, heard, lambda data: self._raw(event(data)), self._raw)
+            asked = ClientRequest(self._script, heard, lambda data: self._raw(event(data)), self._raw)
             last = self._script.answer(asked)
             message = asked.answer(last)
-            if isinstance(last, (Refusal, Whole)):
+            if isinstance(last, (ErrorAnswer, Whole)):
                 status = last.status or 200
             answers += [message] if message is not None else []
         if last is NOTHING:
@@ -343,6 +344,6 @@ class _Reply:
             self._exchange.reply(status, self._named((*_JSON, *self._fields)), body)
 
 
-def endpoint_of(script: Script, trace: Trace, wire: str, port: int = 0) -> Any:
+def endpoint_of(script: ServerScript, trace: Trace, wire: str, port: int = 0) -> Any:
     """Return the endpoint for a kind of wire, not open yet."""
     return LineEndpoint(script, trace, port) if wire == "pipe" else WebEndpoint(script, trace, port, wire == "sse")

@@ -1,17 +1,17 @@
 """The scripted server: legal answers by table, and the places where a scene puts others.
 
-It is no server of `mcp_ref`, and knows nothing of one: what it says is written here. A scene makes a `Script`, changes
-some of it, has the client started, and looks at `Script.heard` afterwards::
+It is no server of `mcp_ref`, and knows nothing of one: what it says is written here. A scene makes a `ServerScript`,
+changes some of it, has the client started, and looks at `ServerScript.heard` afterwards::
 
     script = stage.script()
     script.tools = {"ask": Tool(ADD, lambda asked: asked.ask("ping") and text("done"))}
     run = stage.run(script)
 
-An answer is made by a function of the `Asked` request, which may send and ask before. What it returns:
+An answer is made by a function of the `ClientRequest` request, which may send and ask before. What it returns:
 
 ===============  ===================================================================================================
 a dict           the result; members that the revision needs are added
-`Refusal`        an error
+`ErrorAnswer`        an error
 `Whole`          this message or these bytes, as they stand
 ``NOTHING``      no answer: the request stays open, until the client or the scene ends it
 ``CUT``          no answer: the stream of HTTP ends without one
@@ -40,7 +40,7 @@ _CACHED = (LIST_TOOLS, LIST_PROMPTS, LIST_RESOURCES, LIST_RESOURCE_TEMPLATES, RE
 _ASK_SECONDS = 5.0
 
 
-class Refusal(NamedTuple):
+class ErrorAnswer(NamedTuple):
     """An error as an answer. ``status``: that of HTTP, where it is not the usual one."""
 
     code: int
@@ -56,14 +56,14 @@ class Whole(NamedTuple):
     status: int = 200
 
 
-class Tool(NamedTuple):
+class ScriptedTool(NamedTuple):
     """A tool: its definition, and the function that answers a call."""
 
     definition: Dict[str, Any]
-    play: Callable[["Asked"], Any]
+    play: Callable[["ClientRequest"], Any]
 
 
-class Heard(NamedTuple):
+class ClientMessage(NamedTuple):
     """Something that the client has sent: a message, an HTTP request, or both."""
 
     message: Any
@@ -109,10 +109,10 @@ class Heard(NamedTuple):
         return isinstance(self.message, dict) and not self.method and "id" in self.message
 
 
-class Asked:
+class ClientRequest:
     """A request of the client, and the way back to it. ``send``: takes bytes of one message; False if it is gone."""
 
-    def __init__(self, script: "Script", heard: Heard, send: Callable[[bytes], bool],
+    def __init__(self, script: "ServerScript", heard: ClientMessage, send: Callable[[bytes], bool],
                  raw: Optional[Callable[[bytes], bool]] = None) -> None:
         self.script, self.heard = script, heard
         self.id = heard.message.get("id")
@@ -143,7 +143,7 @@ class Asked:
         if isinstance(value, Whole):
             return value.value
         made: Dict[str, Any] = {"jsonrpc": "2.0", "id": self.id}
-        if isinstance(value, Refusal):
+        if isinstance(value, ErrorAnswer):
             made["error"] = {"code": value.code, "message": value.text}
             if value.data is not None:
                 made["error"]["data"] = value.data
@@ -153,22 +153,22 @@ class Asked:
         return {**made, "result": self.script.whole(self.method, value)}
 
 
-Answer = Callable[[Asked], Any]
+Answer = Callable[[ClientRequest], Any]
 Reply = Tuple[int, Sequence[Tuple[str, str]], bytes]
 Door = Callable[[HttpRequest, Any], Optional[Reply]]
 
 
-class Script:
+class ServerScript:
     """The part that the server plays in one start of the client; see the module. Thread-safe where endpoints use it."""
 
-    def __init__(self, revision: Revision, tools: Optional[Dict[str, Tool]] = None) -> None:
+    def __init__(self, revision: Revision, tools: Optional[Dict[str, ScriptedTool]] = None) -> None:
         self.revision = revision
         self.tools = dict(STOCK if tools is None else tools)
         self.capabilities = _capabilities(revision)
         self.version = revision.name
         """The version that `initialize` is answered with."""
         self.answers: Dict[str, Answer] = dict(_ANSWERS)
-        """Method -> what answers it; `Script.answer` takes what is not in it."""
+        """Method -> what answers it; `ServerScript.answer` takes what is not in it."""
         self.door: Door = lambda request, message: None
         """Answers an HTTP request, with status, fields and body, before the table does; None: go on."""
         self.page: Callable[[HttpRequest], Optional[Reply]] = lambda request: None
@@ -179,15 +179,15 @@ class Script:
         """True if a GET opens a stream, in revisions that have one; False: 405."""
         self.spelling: Callable[[str], str] = str
         """Writes the names of header fields in another way."""
-        self.probe: Any = Refusal(METHOD_NOT_FOUND, "Method not found", None, 400)
+        self.probe: Any = ErrorAnswer(METHOD_NOT_FOUND, "Method not found", None, 400)
         """The answer to `server/discover` in revisions that do not have it."""
-        self.opening: Callable[["Script"], Any] = lambda script: None
+        self.opening: Callable[["ServerScript"], Any] = lambda script: None
         """Called on a thread of its own when the client has sent `notifications/initialized`."""
         self.stub: Dict[str, Any] = {}
         """The settings of the process at the other end of stdio; see `stub`."""
         self.told: List[Dict[str, Any]] = []
         """The other events: the input of that process has ended, a signal has come, a reply was not waited for."""
-        self.heard: List[Heard] = []
+        self.heard: List[ClientMessage] = []
         """Everything that the client has sent, in order."""
         self.hits: List[str] = []
         """Targets of HTTP requests beside the endpoint."""
@@ -214,7 +214,7 @@ class Script:
         """Note that the client has connected: its silence is counted from here."""
         self._last = clock()
 
-    def take(self, heard: Heard) -> None:
+    def take(self, heard: ClientMessage) -> None:
         """Note what the client has sent."""
         with self._changed:
             self.heard.append(heard)
@@ -239,7 +239,7 @@ class Script:
         """The seconds since something came, or since the client connected."""
         return clock() - self._last
 
-    def wait(self, wanted: Callable[[Heard], Any], seconds: float, since: int = 0) -> Optional[Heard]:
+    def wait(self, wanted: Callable[[ClientMessage], Any], seconds: float, since: int = 0) -> Optional[ClientMessage]:
         """Wait for something that the client sends; return it, or None if nothing comes in time."""
         until = clock() + seconds
         with self._changed:
@@ -260,20 +260,20 @@ class Script:
         """Send a message that belongs to no request; return False if there is no way to the client."""
         return any([send(as_bytes(value)) for send in list(self.streams)[-1:]])
 
-    def answer(self, asked: Asked) -> Any:
+    def answer(self, asked: ClientRequest) -> Any:
         """Return what answers a request."""
         if self.revision.stateless:
             meant = asked.meta.get(META_REVISION)
             if isinstance(meant, str) and meant != self.revision.name:
-                return Refusal(UNSUPPORTED_VERSION, "Unsupported protocol version", {
+                return ErrorAnswer(UNSUPPORTED_VERSION, "Unsupported protocol version", {
                     "supported": [self.revision.name], "requested": meant}, 400)
             if META_REVISION not in asked.meta:
-                return Refusal(INVALID_PARAMS, "no protocol version in _meta; supported: %s" % self.revision.name,
-                               None, 400)
+                return ErrorAnswer(INVALID_PARAMS, "no protocol version in _meta; supported: %s" % self.revision.name,
+                                   None, 400)
         elif asked.method == DISCOVER:
             return self.probe
         if asked.method not in self.answers:
-            return Refusal(METHOD_NOT_FOUND, "Method not found", None, 404 if self.revision.stateless else 200)
+            return ErrorAnswer(METHOD_NOT_FOUND, "Method not found", None, 404 if self.revision.stateless else 200)
         return self.answers[asked.method](asked)
 
     def whole(self, method: str, result: Dict[str, Any]) -> Dict[str, Any]:
@@ -288,7 +288,7 @@ class Script:
     @property
     def declared(self) -> Dict[str, Any]:
         """The capabilities that the client has declared last."""
-        arrived = [Heard(message, each.request, each.at) for each in self.heard for message in (
+        arrived = [ClientMessage(message, each.request, each.at) for each in self.heard for message in (
             each.message if isinstance(each.message, list) else [each.message])]
         for each in reversed(arrived):
             found = each.params.get("capabilities") if each.method == INITIALIZE else each.meta.get(META_CAPABILITIES)
@@ -296,7 +296,7 @@ class Script:
                 return found
         return {}
 
-    def sent(self, *methods: str) -> List[Heard]:
+    def sent(self, *methods: str) -> List[ClientMessage]:
         """Return the messages of the client with one of these methods."""
         return [each for each in self.heard if each.method in methods]
 
@@ -314,35 +314,35 @@ def _capabilities(revision: Revision) -> Dict[str, Any]:
     return made
 
 
-def _initialize(asked: Asked) -> Any:
+def _initialize(asked: ClientRequest) -> Any:
     return {"protocolVersion": asked.script.version, "capabilities": asked.script.capabilities,
             "serverInfo": SERVER_INFO}
 
 
-def _discover(asked: Asked) -> Any:
+def _discover(asked: ClientRequest) -> Any:
     return {"supportedVersions": [asked.script.version], "capabilities": asked.script.capabilities}
 
 
-def _list_tools(asked: Asked) -> Any:
+def _list_tools(asked: ClientRequest) -> Any:
     return {"tools": [tool.definition for tool in asked.script.tools.values()]}
 
 
-def _call_tool(asked: Asked) -> Any:
+def _call_tool(asked: ClientRequest) -> Any:
     tool = asked.script.tools.get(str(asked.params.get("name")))
-    return Refusal(INVALID_PARAMS, "Unknown tool") if tool is None else tool.play(asked)
+    return ErrorAnswer(INVALID_PARAMS, "Unknown tool") if tool is None else tool.play(asked)
 
 
-def _add(asked: Asked) -> Any:
+def _add(asked: ClientRequest) -> Any:
     given = asked.params.get("arguments")
     numbers = [each for each in (given if isinstance(given, dict) else {}).values() if isinstance(each, (int, float))]
     return text("%g" % sum(numbers))
 
 
-def _read(asked: Asked) -> Any:
+def _read(asked: ClientRequest) -> Any:
     return {"contents": [{"uri": asked.params.get("uri"), "mimeType": "text/plain", "text": "x = 1"}]}
 
 
-def _listen(asked: Asked) -> Any:
+def _listen(asked: ClientRequest) -> Any:
     wanted = asked.params.get("notifications")
     asked.note(ACKNOWLEDGED, {"_meta": {"io.modelcontextprotocol/subscriptionId": asked.id},
                               "notifications": wanted if isinstance(wanted, dict) else {}})
@@ -355,7 +355,7 @@ _ANSWERS: Dict[str, Answer] = {
     INITIALIZE: _initialize, DISCOVER: _discover, PING: lambda asked: {}, LIST_TOOLS: _list_tools,
     CALL_TOOL: _call_tool, READ_RESOURCE: _read, SET_LOG_LEVEL: lambda asked: {}, SUBSCRIBE: lambda asked: {},
     UNSUBSCRIBE: lambda asked: {}, COMPLETE: lambda asked: {"completion": {"values": ["one", "only"]}},
-    LISTEN: lambda asked: _listen(asked) if asked.script.revision.stateless else Refusal(METHOD_NOT_FOUND),
+    LISTEN: lambda asked: _listen(asked) if asked.script.revision.stateless else ErrorAnswer(METHOD_NOT_FOUND),
     LIST_RESOURCES: lambda asked: {"resources": [_RESOURCE]},
     LIST_RESOURCE_TEMPLATES: lambda asked: {"resourceTemplates": [
         {"uriTemplate": "examiner://{name}", "name": "file", "description": "A file"}]},
@@ -366,5 +366,5 @@ ADD: Dict[str, Any] = {
     "name": "add_numbers", "description": "Add two numbers",
     "inputSchema": {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
                     "required": ["a", "b"]}}
-STOCK: Dict[str, Tool] = {"add_numbers": Tool(ADD, _add)}
+STOCK: Dict[str, ScriptedTool] = {"add_numbers": ScriptedTool(ADD, _add)}
 """The tools that are offered if a scene offers no others: the one of the official suite's scenario ``tools_call``."""

@@ -16,7 +16,7 @@ from ....wiretrace.text import plain, shorten
 from ..examination import PATIENCE, Chapter
 from ..scenes import KEPT, PIPE, SSE, WEB, Broken, NotExamined, Verdict, load, scene
 from .endpoints import LineEndpoint, endpoint_of
-from .script import Heard, Script, Tool
+from .script import ClientMessage, ScriptedTool, ServerScript
 from .starts import Start, environment, server_command
 
 _STEP = 0.1
@@ -34,19 +34,19 @@ stateless_scene = partial(scene, party=CLIENT, wires="pipe web", only=lambda rev
 class ClientRun:
     """One start of the client, which is over."""
 
-    def __init__(self, script: Script, ended: bool, words: str) -> None:
+    def __init__(self, script: ServerScript, ended: bool, words: str) -> None:
         self.script = script
         self.ended = ended
         """True if the client has ended by itself; False if it was ended, after silence."""
         self.words = words
-        self.heard: List[Heard] = script.heard
+        self.heard: List[ClientMessage] = script.heard
 
     @property
     def methods(self) -> List[str]:
         """The methods that the client has sent, in order."""
         return [each.method for each in self.heard if each.method]
 
-    def after(self, method: str, count: int = 1) -> List[Heard]:
+    def after(self, method: str, count: int = 1) -> List[ClientMessage]:
         """Return what was sent after so many messages with a method."""
         for place, each in enumerate(self.heard):
             count -= each.method == method
@@ -78,11 +78,11 @@ class ClientStage:
         self.endpoint: Any = None
         """The place where the client arrives, while it runs."""
 
-    def script(self, tools: Optional[Dict[str, Tool]] = None) -> Script:
+    def script(self, tools: Optional[Dict[str, ScriptedTool]] = None) -> ServerScript:
         """Return a script that answers legally."""
-        return Script(self.revision, tools)
+        return ServerScript(self.revision, tools)
 
-    def run(self, script: Script, scenario: str = SCENARIO, context: Mapping[str, Any] = {}) -> ClientRun:
+    def run(self, script: ServerScript, scenario: str = SCENARIO, context: Mapping[str, Any] = {}) -> ClientRun:
         """Start the client against a script, and wait until it has ended, or is silent.
 
         ``scenario``, ``context``: those of the official suite that have a client do what the scene needs.
@@ -115,7 +115,7 @@ class ClientStage:
         script.stub = settings
         return self.run(script)
 
-    def _until_over(self, script: Script, started: Any, endpoint: Any) -> bool:
+    def _until_over(self, script: ServerScript, started: Any, endpoint: Any) -> bool:
         begun = clock()
         while not started.wait(_STEP):
             if endpoint.connected.is_set():
@@ -126,12 +126,12 @@ class ClientStage:
         return True
 
     @staticmethod
-    def _await(script: Script, seen: Callable[[], bool]) -> None:
+    def _await(script: ServerScript, seen: Callable[[], bool]) -> None:
         until = clock() + _SETTLE
         while not seen() and clock() < until:
             script.pause(0.02)
 
-    def usual(self, scenario: str = SCENARIO, tools: Optional[Dict[str, Tool]] = None) -> ClientRun:
+    def usual(self, scenario: str = SCENARIO, tools: Optional[Dict[str, ScriptedTool]] = None) -> ClientRun:
         """Return a start against a script that only answers, legally: what the client does when nothing is odd."""
         if scenario not in self._usual:
             self._usual[scenario] = self.run(self.script(tools), scenario)

@@ -12,7 +12,7 @@ from ....errors import TransportError
 from ....http11.client.connect import CancelScope, Connector
 from ....http11.client.response import BROKEN, Reply
 from ....jsontext import dumps
-from ..talk import Talk
+from ..talk import ExaminerConversation
 
 SECONDS = 1.0
 """The time for which an answer is waited for on one connection."""
@@ -39,11 +39,11 @@ class RawAnswer(NamedTuple):
     why: str
 
 
-def _text(talk: Talk, like: Dict[str, object]) -> bytes:
+def _text(talk: ExaminerConversation, like: Dict[str, object]) -> bytes:
     return dumps(like).encode("ascii")
 
 
-def _head(talk: Talk, like: Dict[str, object], length: Optional[int], first: str = "") -> List[bytes]:
+def _head(talk: ExaminerConversation, like: Dict[str, object], length: Optional[int], first: str = "") -> List[bytes]:
     """Return the lines of a legal head; ``length``: that of the body, None: not said."""
     where = talk.web.where
     lines = [first or "POST %s HTTP/1.1" % where.target, "Host: " + where.authority]
@@ -56,7 +56,7 @@ def _whole(lines: List[bytes], body: bytes, end: bytes = b"\r\n") -> bytes:
     return end.join(lines) + end + end + body
 
 
-def heads(talk: Talk, like: Dict[str, object]) -> Iterator[RawRequest]:
+def heads(talk: ExaminerConversation, like: Dict[str, object]) -> Iterator[RawRequest]:
     """Write request lines and header fields that are not allowed, doubled, folded, too long, too many."""
     body, target = _text(talk, like), talk.web.where.target
     good = _head(talk, like, len(body))
@@ -89,7 +89,7 @@ def heads(talk: Talk, like: Dict[str, object]) -> Iterator[RawRequest]:
     yield RawRequest("empty lines before it", b"\r\n\r\n" + _whole(good, body), False)
 
 
-def chunks(talk: Talk, like: Dict[str, object]) -> Iterator[RawRequest]:
+def chunks(talk: ExaminerConversation, like: Dict[str, object]) -> Iterator[RawRequest]:
     """Write bodies in chunks whose sizes are no numbers, too large, negative, without ends, with more behind."""
     body = _text(talk, like)
     good = [*_head(talk, like, None), b"Transfer-Encoding: chunked"]
@@ -113,7 +113,7 @@ def chunks(talk: Talk, like: Dict[str, object]) -> Iterator[RawRequest]:
         yield RawRequest("chunks: " + what, _whole(good, chunk), refuse)
 
 
-def cuts(talk: Talk, like: Dict[str, object]) -> Iterator[RawRequest]:
+def cuts(talk: ExaminerConversation, like: Dict[str, object]) -> Iterator[RawRequest]:
     """End the connection in the middle of a request, or send it slowly."""
     body = _text(talk, like)
     data = _whole(_head(talk, like, len(body)), body)

@@ -14,7 +14,7 @@ from ....jsontext import JsonError, dumps, loads
 from ....methods import BOTH, CLIENT, REQUEST, methods
 from ..pages.frames import ordinary
 from ..stage import SceneStage
-from ..talk import Talk
+from ..talk import ExaminerConversation
 
 NO_JSON, NO_REQUEST, A_REQUEST = "no JSON", "no request", "a request"
 _BOM = b"\xef\xbb\xbf"
@@ -235,7 +235,7 @@ _TOKENS: Tuple[bytes, ...] = (
 _MOST_CHANGES = 4
 
 
-def requests(stage: SceneStage, talk: Talk) -> List[Dict[str, Any]]:
+def requests(stage: SceneStage, talk: ExaminerConversation) -> List[Dict[str, Any]]:
     """Return a legal request for each method of the revision, and one for each tool that may be called."""
     names = [row.name for row in methods(stage.revision) if row.kind == REQUEST and row.sender in (CLIENT, BOTH)
              and row.carrier == "wire" and row.name not in _LEFT_OUT]
@@ -248,7 +248,7 @@ def requests(stage: SceneStage, talk: Talk) -> List[Dict[str, Any]]:
                     for number, (tool, arguments) in enumerate(tools)]
 
 
-def make_ordinary(stage: SceneStage, talk: Talk, id: Any) -> Dict[str, Any]:
+def make_ordinary(stage: SceneStage, talk: ExaminerConversation, id: Any) -> Dict[str, Any]:
     """Return the request that every server answers, with an id."""
     return talk.message(ordinary(stage), id=id)
 

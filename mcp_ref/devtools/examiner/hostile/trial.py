@@ -17,7 +17,7 @@ from ....revisions import Revision
 from ....threads import start_thread
 from ..scenes import PIPE, WEB
 from ..stage import MakeWire, SceneStage
-from ..talk import NotSpoken, Talk
+from ..talk import ExaminerConversation, NotSpoken
 from ..wire import Reaction, is_response
 from . import ATTACKS, SECONDS
 from .heads import RawRequest, chunks, cuts, exchange, heads
@@ -26,7 +26,7 @@ from .texts import (
 )
 
 
-class Held(NamedTuple):
+class ResourceUse(NamedTuple):
     """The holdings of a session of processes."""
 
     memory: int
@@ -35,7 +35,7 @@ class Held(NamedTuple):
     processes: int
 
 
-def held(leader: Optional[int]) -> Optional[Held]:
+def resource_use(leader: Optional[int]) -> Optional[ResourceUse]:
     """Return what the session of processes that this one leads holds; None where that cannot be told."""
     if leader is None or not os.path.isdir("/proc/%d/fd" % leader):
         return None
@@ -48,7 +48,7 @@ def held(leader: Optional[int]) -> Optional[Held]:
             descriptors += len(os.listdir("/proc/%d/fd" % pid))
         except (OSError, ValueError, IndexError):
             continue  # it has ended meanwhile
-    return Held(memory, descriptors, len(members)) if memory else None
+    return ResourceUse(memory, descriptors, len(members)) if memory else None
 
 
 def _members(leader: int) -> List[int]:
@@ -184,7 +184,7 @@ class Trial:
         """The reason why the trial has ended early; "" if it has not."""
 
     @property
-    def talk(self) -> Talk:
+    def talk(self) -> ExaminerConversation:
         """The conversation on which the inputs are sent, or a new one. Raises `_Gone`."""
         why = ""
         for _ in range(_STARTS):
@@ -284,7 +284,7 @@ class Trial:
             _judge(result, number, frame.data, message, kind, str(Reaction(message)))
         self._survived(result, number, why, frame.data)
 
-    def _asked(self, talk: Talk, data: bytes) -> Tuple[str, List[Dict[str, Any]]]:
+    def _asked(self, talk: ExaminerConversation, data: bytes) -> Tuple[str, List[Dict[str, Any]]]:
         """Send a frame on a pipe; return the reason why the server does not answer any more, or "", and its responses.
         """
         since = len(talk.pipe.messages)
@@ -292,14 +292,14 @@ class Trial:
         return why, [each for each in talk.pipe.messages[since:]
                      if is_response(each) and not isinstance(each.get("id"), int)]
 
-    def _written(self, talk: Talk, data: bytes) -> str:
+    def _written(self, talk: ExaminerConversation, data: bytes) -> str:
         """Send a frame on a pipe; return the reason why the server does not read it, or ""."""
         if len(data) < _LARGE:
             _write(talk, data)
             return ""
         return self._within(talk, lambda: _write(talk, data))
 
-    def _within(self, talk: Talk, send: Callable[[], Any]) -> str:
+    def _within(self, talk: ExaminerConversation, send: Callable[[], Any]) -> str:
         """Call a function that may wait for the server to read; if it waits for too long, end the conversation."""
         thread = start_thread("mcp-ref:examiner", send)
         thread.join(4 * self._patience)
@@ -368,7 +368,7 @@ class Trial:
         return bool(talk.wire.ended)
 
 
-def _write(talk: Talk, data: bytes) -> None:
+def _write(talk: ExaminerConversation, data: bytes) -> None:
     for line in data.split(b"\n"):  # the transport sends lines
         talk.say(line, seconds=0)
 
@@ -405,11 +405,11 @@ def _batches(inputs: List[Tuple[int, Frame]]) -> Iterator[List[Tuple[int, Frame]
 
 # What a process holds
 
-def _held(talk: Talk) -> Optional[Held]:
-    return None if talk.wire.is_web else held(talk.pipe.pid)
+def _held(talk: ExaminerConversation) -> Optional[ResourceUse]:
+    return None if talk.wire.is_web else resource_use(talk.pipe.pid)
 
 
-def _give_back(result: AttackResult, talk: Talk, before: Held) -> None:
+def _give_back(result: AttackResult, talk: ExaminerConversation, before: ResourceUse) -> None:
     until = clock() + _SETTLE
     pause = threading.Event()
     while True:
@@ -448,7 +448,7 @@ def _floods(trial: Trial) -> Iterator[Tuple[str, Callable[[], str]]]:
             trial.talk, message)
 
 
-def _large(talk: Talk) -> str:
+def _large(talk: ExaminerConversation) -> str:
     each = FLOOD_BYTES // 8
     for _ in range(8):
         message = talk.ordinary()
@@ -460,7 +460,7 @@ def _large(talk: Talk) -> str:
     return ""
 
 
-def _at_once(talk: Talk) -> str:
+def _at_once(talk: ExaminerConversation) -> str:
     wanted = {talk.next_id: None for _ in range(FLOOD_MESSAGES)}
     since = len(talk.pipe.messages)
     method = ordinary_of(talk)
@@ -478,19 +478,19 @@ def _at_once(talk: Talk) -> str:
     return "%d were not answered" % missing if missing else ""
 
 
-def ordinary_of(talk: Talk) -> str:
+def ordinary_of(talk: ExaminerConversation) -> str:
     """Return the method of the request that every server answers."""
     return str(talk.ordinary()["method"])
 
 
-def _many(talk: Talk, message: Any) -> str:
+def _many(talk: ExaminerConversation, message: Any) -> str:
     data = message if isinstance(message, bytes) else dumps(message).encode("ascii")
     for _ in range(FLOOD_MESSAGES):
         talk.say(data, seconds=0)
     return ""
 
 
-def _threads(talk: Talk) -> str:
+def _threads(talk: ExaminerConversation) -> str:
     silent: List[str] = []
     messages = [talk.ordinary() for _ in range(FLOOD_MESSAGES)]
 
@@ -507,7 +507,7 @@ def _threads(talk: Talk) -> str:
     return silent[0] if silent else ""
 
 
-def _connections(talk: Talk, connector: Connector, data: bytes) -> str:
+def _connections(talk: ExaminerConversation, connector: Connector, data: bytes) -> str:
     """Hold connections open, and ask beside them. A server may refuse some."""
     sockets = []
     try:

@@ -18,7 +18,7 @@ from ....methods import CALL_TOOL, LIST_PROMPTS, LIST_RESOURCES, LIST_TOOLS
 from ...checker.httpfacts import challenges
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
 from ..stage import SceneStage
-from ..talk import Talk
+from ..talk import ExaminerConversation
 from ..wire import Reaction, Web, as_bytes
 
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"
@@ -49,7 +49,8 @@ def _bad_tokens(wire: Web) -> List[Tuple[str, str]]:
     return found
 
 
-def _knock(talk: Talk, wire: Web, shown: Optional[str], value: Any = None, method: str = "POST") -> Reaction:
+def _knock(talk: ExaminerConversation, wire: Web, shown: Optional[str], value: Any = None,
+           method: str = "POST") -> Reaction:
     """Send a request, the opening if no other is given, with a value of `Authorization`; None: without one."""
     message = talk.opening() if value is None else value
     fields: Dict[str, Optional[str]] = {} if shown is None else {"Authorization": shown}
@@ -59,7 +60,7 @@ def _knock(talk: Talk, wire: Web, shown: Optional[str], value: Any = None, metho
     return wire.send(method, talk.header_fields(message, fields), as_bytes(message), talk.patience)
 
 
-def _guarded(talk: Talk) -> Tuple[Web, Reaction]:
+def _guarded(talk: ExaminerConversation) -> Tuple[Web, Reaction]:
     """Return the wire without a token, and the refusal of the opening on it. Raises `NotExamined`."""
     wire = talk.web.stranger()
     answer = _knock(talk, wire, None)

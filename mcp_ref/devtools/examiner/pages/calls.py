@@ -16,7 +16,7 @@ from ....threads import start_thread
 from ...checker.httpfacts import annotations_of
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
 from ..stage import MANY, SceneStage, valid
-from ..talk import CAPABILITIES, LOG_LEVEL, Talk, encoded, in_base64
+from ..talk import CAPABILITIES, LOG_LEVEL, ExaminerConversation, encoded, in_base64
 from ..wire import Reaction, as_bytes, is_response
 from .frames import survived
 
@@ -28,11 +28,11 @@ _ODD = "a\nb\r\nc\t\"\\\u0000\u001f\u007f\u0085\u2028\u2029\u00e9\u4e2d\U0001f60
 Tool = Tuple[Dict[str, Any], Dict[str, Any]]
 
 
-def _message(talk: Talk, tool: Tool, meta: Dict[str, Any]) -> Dict[str, Any]:
+def _message(talk: ExaminerConversation, tool: Tool, meta: Dict[str, Any]) -> Dict[str, Any]:
     return talk.message(CALL_TOOL, {"name": tool[0]["name"], "arguments": tool[1]}, talk.next_id, meta)
 
 
-def _told(messages: Any, method: str) -> List[Dict[str, Any]]:
+def _notifications(messages: Any, method: str) -> List[Dict[str, Any]]:
     """Return the params of the notifications of a method."""
     return [each.get("params") or {} for each in messages if isinstance(each, dict) and each.get("method") == method]
 
@@ -47,11 +47,11 @@ def log_not_asked_for(stage: SceneStage) -> Said:
             came += talk.say(_message(talk, tool, {})).others
         if not talk.wire.is_web:
             came = talk.pipe.messages
-        logs = _told(came, LOG_MESSAGE)
+        logs = _notifications(came, LOG_MESSAGE)
     return Broken("a log message of level %r, and none was asked for" % logs[0].get("level")) if logs else KEPT
 
 
-def _at_once(talk: Talk, messages: List[Dict[str, Any]]) -> List[Reaction]:
+def _at_once(talk: ExaminerConversation, messages: List[Dict[str, Any]]) -> List[Reaction]:
     """Send requests over HTTP, each by a thread of its own, and return the answers in order."""
     answers: List[Optional[Reaction]] = [None] * len(messages)
     ready = threading.Event()
@@ -83,7 +83,8 @@ def calls_at_once(stage: SceneStage) -> Said:
                     for number, token in enumerate(tokens)]
         answers = _at_once(talk, messages)
     strayed = [(own, seen) for own, answer in zip(tokens, answers)
-               for seen in (each.get("progressToken") for each in _told(answer.others, PROGRESS)) if seen != own]
+               for seen in (each.get("progressToken")
+                            for each in _notifications(answer.others, PROGRESS)) if seen != own]
     wrong = [answer for message, answer in zip(messages, answers)
              if answer.message is not None and answer.message.get("id") != message["id"]]
     none = any(answer.message is None for answer in answers)
@@ -182,7 +183,7 @@ class Round(NamedTuple):
     state: Any
     """The `requestState`; None if there is none."""
 
-    def retry(self, talk: Talk, state: Any, most: Optional[int] = None) -> Reaction:
+    def retry(self, talk: ExaminerConversation, state: Any, most: Optional[int] = None) -> Reaction:
         """Send the request again with the answers and with a state; None: without one. ``most``: the number of
         answers, the first ones; None: all."""
         answers = dict(list(self.answers.items())[:most])

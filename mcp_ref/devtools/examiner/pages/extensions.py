@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Tuple
 from ....methods import CALL_TOOL, GET_SKILL, LIST_SKILLS, LIST_TOOLS, READ_DIRECTORY, READ_RESOURCE, SKILLS
 from ..scenes import NotExamined, Said, scene
 from ..stage import SceneStage
-from ..talk import Talk
+from ..talk import ExaminerConversation
 
 _APPS = "io.modelcontextprotocol/ui"
 _ABLE: Dict[str, Any] = {"extensions": {_APPS: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
@@ -15,7 +15,7 @@ _MOST = 5
 """The skills, directories and apps that are looked at."""
 
 
-def _skills(talk: Talk) -> List[Dict[str, Any]]:
+def _skills(talk: ExaminerConversation) -> List[Dict[str, Any]]:
     """Return the entries of the list of skills. Raises `NotExamined` without the extension."""
     extensions = talk.capabilities.get("extensions")
     if not isinstance(extensions, dict) or SKILLS not in extensions:

@@ -14,7 +14,7 @@ from ....revisions import REVISIONS
 from ..causes import ENDED
 from ..scenes import KEPT, Broken, CannotTell, Said, Verdict, every, refused, scene
 from ..stage import SceneStage
-from ..talk import Talk
+from ..talk import ExaminerConversation
 from ..wire import as_bytes
 
 NO_METHOD = "examiner/no-such-method"
@@ -32,7 +32,7 @@ def ordinary(stage: SceneStage) -> str:
     return DISCOVER if stage.revision.stateless else PING
 
 
-def survived(talk: Talk, what: str) -> Verdict:
+def survived(talk: ExaminerConversation, what: str) -> Verdict:
     """Return the verdict on a server that has to go on after something."""
     why = talk.alive()
     if talk.wire.ended:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from ....methods import CALL_TOOL, PROGRESS
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
 from ..stage import MANY, SceneStage
-from ..talk import Talk
+from ..talk import ExaminerConversation
 from ..wire import Reaction, as_bytes, is_response
 
 _CUTS = 5
@@ -17,7 +17,7 @@ _CUTS = 5
 Tool = Tuple[Dict[str, Any], Dict[str, Any]]
 
 
-def _resumed(talk: Talk, id: Any, last: str) -> Reaction:
+def _resumed(talk: ExaminerConversation, id: Any, last: str) -> Reaction:
     """Ask for the rest of a stream, up to the response with an id."""
     fields = talk.header_fields(None, {"Accept": "text/event-stream", "Last-Event-ID": last})
     return talk.web.send("GET", [field for field in fields if field[0] != "Content-Type"], None, talk.patience,
@@ -35,7 +35,7 @@ def _strange(answer: Reaction, id: Any, token: str) -> Optional[str]:
     return None
 
 
-def _broken_at(talk: Talk, tool: Tool, cut: int) -> Optional[Verdict]:
+def _broken_at(talk: ExaminerConversation, tool: Tool, cut: int) -> Optional[Verdict]:
     """Break the stream of a call after some events, make another call, and resume it.
 
     Return the verdict; None if there was nothing to resume: the call was answered before, or has no ids.

@@ -18,7 +18,7 @@ from ....revisions import Revision
 from ....threads import start_thread
 from ..scenes import KEPT, Broken, NotExamined, Said, scene
 from ..stage import MANY, SceneStage
-from ..talk import LOG_LEVEL, Talk
+from ..talk import LOG_LEVEL, ExaminerConversation
 from ..wire import Fields, Reaction, as_bytes, is_response
 from .calls import ANSWERS
 
@@ -31,7 +31,7 @@ def _able(revision: Revision) -> Dict[str, Any]:
     return {"sampling": {}, "roots": {}, **({"elicitation": {}} if revision.elicitation else {})}
 
 
-def call_all(stage: SceneStage, talk: Talk) -> None:
+def call_all(stage: SceneStage, talk: ExaminerConversation) -> None:
     """Call the tools that may be called, with a token for progress and the lowest level of log messages."""
     for number, (tool, arguments) in enumerate(stage.callable(most=MANY)):
         talk.request(CALL_TOOL, {"name": tool["name"], "arguments": arguments}, {
@@ -60,7 +60,7 @@ def calls_of_an_able_client(stage: SceneStage) -> Said:
         "%s is %s" % (name, "gone" if name in others else "new") for name in sorted(after ^ others)))
 
 
-def _names(talk: Talk) -> Optional[Set[str]]:
+def _names(talk: ExaminerConversation) -> Optional[Set[str]]:
     """Return the names of the tools; None if they were not listed."""
     listed = list(talk.pages(LIST_TOOLS, "tools"))
     if any(answer.result is None for answer, _ in listed):
@@ -105,7 +105,8 @@ def subscribed(stage: SceneStage) -> Said:
 _EVENT_STREAM = "text/event-stream"
 
 
-def _call(stage: SceneStage, talk: Talk, tool: Dict[str, Any], arguments: Dict[str, Any]) -> Tuple[Fields, bytes]:
+def _call(stage: SceneStage, talk: ExaminerConversation, tool: Dict[str, Any],
+          arguments: Dict[str, Any]) -> Tuple[Fields, bytes]:
     """Return the header fields and the body of a call that wants progress."""
     id = talk.next_id
     message = talk.message(CALL_TOOL, {"name": tool["name"], "arguments": arguments}, id, {
@@ -117,7 +118,7 @@ def _is_stream(answer: Reaction) -> bool:
     return (answer.field("Content-Type") or "").partition(";")[0].strip().lower() == _EVENT_STREAM
 
 
-def _streamed(stage: SceneStage, talk: Talk) -> List[Tuple[Dict[str, Any], Dict[str, Any]]]:
+def _streamed(stage: SceneStage, talk: ExaminerConversation) -> List[Tuple[Dict[str, Any], Dict[str, Any]]]:
     """Return the tools whose calls are answered by streams with a notification in them. Raises `NotExamined`."""
     found = []
     for tool, arguments in stage.callable(most=MANY):
@@ -130,7 +131,7 @@ def _streamed(stage: SceneStage, talk: Talk) -> List[Tuple[Dict[str, Any], Dict[
     return found
 
 
-def _get(talk: Talk) -> Fields:
+def _get(talk: ExaminerConversation) -> Fields:
     fields = talk.header_fields(None, {"Accept": _EVENT_STREAM})
     return [(name, value) for name, value in fields if name != "Content-Type"]
 

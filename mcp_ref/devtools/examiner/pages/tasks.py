@@ -16,7 +16,7 @@ from ....methods import (
 )
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, refused, scene
 from ..stage import SceneStage
-from ..talk import CAPABILITIES, Talk
+from ..talk import CAPABILITIES, ExaminerConversation
 from ..wire import Reaction, as_bytes
 
 TERMINAL = ("completed", "failed", "cancelled")
@@ -37,7 +37,7 @@ def _support(tool: Dict[str, Any]) -> str:
     return str(execution.get("taskSupport", "forbidden")) if isinstance(execution, dict) else "forbidden"
 
 
-def _declared(talk: Talk, *path: str) -> bool:
+def _declared(talk: ExaminerConversation, *path: str) -> bool:
     found: Any = talk.capabilities.get("tasks")
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None
@@ -52,7 +52,7 @@ def _tools(stage: SceneStage, *kinds: str) -> List[Tool]:
     return found
 
 
-def begin(talk: Talk, tool: Tool, meta: Optional[Dict[str, Any]] = None, ttl: int = _TTL) -> Reaction:
+def begin(talk: ExaminerConversation, tool: Tool, meta: Optional[Dict[str, Any]] = None, ttl: int = _TTL) -> Reaction:
     """Call a tool as a task."""
     return talk.request(CALL_TOOL, {"name": tool[0]["name"], "arguments": tool[1], "task": {"ttl": ttl}}, meta)
 
@@ -65,7 +65,7 @@ def _task(answer: Reaction) -> Dict[str, Any]:
     return found
 
 
-def _begun(talk: Talk, tools: List[Tool], tokens: bool = False) -> Iterator[Tuple[Tool, str]]:
+def _begun(talk: ExaminerConversation, tools: List[Tool], tokens: bool = False) -> Iterator[Tuple[Tool, str]]:
     """Call tools as tasks, and yield each with the id of its task. Raises `NotExamined` if none gets one.
 
     ``tokens``: ask for progress, too.
@@ -83,7 +83,7 @@ def _begun(talk: Talk, tools: List[Tool], tokens: bool = False) -> Iterator[Tupl
         raise NotExamined("no task was created: %s" % why)
 
 
-def ended(talk: Talk, id: str, patience: float, interval: str = "pollInterval",
+def ended(talk: ExaminerConversation, id: str, patience: float, interval: str = "pollInterval",
           wanted: Tuple[str, ...] = TERMINAL) -> Optional[Dict[str, Any]]:
     """Look at a task until it has a status that is wanted, no more often than it says; None if it takes too long."""
     until = time.monotonic() + patience
@@ -118,7 +118,7 @@ def task_created(stage: SceneStage) -> Said:
     Reading: the entropy of ids is asked for only where nothing else keeps others away from tasks; nobody is worse off
     by it.
     """
-    talk, found, ids = stage.talk, [], []  # type: Talk, List[Verdict], List[str]
+    talk, found, ids = stage.talk, [], []  # type: ExaminerConversation, List[Verdict], List[str]
     tools = _tools(stage, "optional", "required")
     for tool in (*tools, tools[0], tools[0]):
         answer = begin(talk, tool)
@@ -143,7 +143,7 @@ def _payload(answer: Reaction) -> str:
     return dumps(["result", {name: value for name, value in (answer.result or {}).items() if name != "_meta"}])
 
 
-def _same(talk: Talk, tool: Tool, got: Reaction) -> Verdict:
+def _same(talk: ExaminerConversation, tool: Tool, got: Reaction) -> Verdict:
     """Compare the result of a task with that of the same call without one."""
     plain = [talk.request(CALL_TOOL, {"name": tool[0]["name"], "arguments": tool[1]}) for _ in range(2)]
     if any(each.message is None for each in (*plain, got)) or _payload(plain[0]) != _payload(plain[1]):
@@ -265,7 +265,7 @@ def task_list(stage: SceneStage) -> Said:
 def task_support(stage: SceneStage) -> Said:
     """A tool that forbids tasks is refused as one, and one that requires them is refused without: -32601."""
     found: Dict[str, Verdict] = {}
-    cases: Tuple[Tuple[str, str, Callable[[Talk, Tool], Reaction]], ...] = (
+    cases: Tuple[Tuple[str, str, Callable[[ExaminerConversation, Tool], Reaction]], ...] = (
         ("tasks.tool-forbidden-error", "forbidden", begin),
         ("tasks.tool-required-error", "required", lambda talk, tool: talk.request(
             CALL_TOOL, {"name": tool[0]["name"], "arguments": tool[1]})))
@@ -351,7 +351,7 @@ _ABOUT_ONE: Tuple[Tuple[str, Dict[str, Any]], ...] = (
     (GET_TASK, {}), (UPDATE_TASK, {"inputResponses": {}}), (CANCEL_TASK, {}))
 
 
-def _extended(stage: SceneStage) -> Talk:
+def _extended(stage: SceneStage) -> ExaminerConversation:
     """Return the conversation. Raises `NotExamined` without the extension."""
     extensions = stage.talk.capabilities.get("extensions")
     if not isinstance(extensions, dict) or TASKS not in extensions:
@@ -359,7 +359,7 @@ def _extended(stage: SceneStage) -> Talk:
     return stage.talk
 
 
-def _call(talk: Talk, tool: Tool, meta: Optional[Dict[str, Any]]) -> Reaction:
+def _call(talk: ExaminerConversation, tool: Tool, meta: Optional[Dict[str, Any]]) -> Reaction:
     return talk.request(CALL_TOOL, {"name": tool[0]["name"], "arguments": tool[1]}, meta)
 
 
@@ -381,7 +381,8 @@ def _created(stage: SceneStage, meta: Dict[str, Any]) -> List[Tuple[Tool, str]]:
     return found
 
 
-def _look(talk: Talk, id: str, patience: float, wanted: Tuple[str, ...] = TERMINAL) -> Optional[Dict[str, Any]]:
+def _look(talk: ExaminerConversation, id: str, patience: float,
+          wanted: Tuple[str, ...] = TERMINAL) -> Optional[Dict[str, Any]]:
     """Look at a task until it has ended; None if it takes too long."""
     declared, talk.declared = talk.declared, _ASKED[CAPABILITIES]
     try:
@@ -399,7 +400,7 @@ def _look(talk: Talk, id: str, patience: float, wanted: Tuple[str, ...] = TERMIN
        "tasks-ext.failed-status-message")
 def extension_task(stage: SceneStage) -> Said:
     """A task that is answered can be looked at from then on, until it has ended; nobody can guess its id."""
-    talk, found, ids = _extended(stage), [], []  # type: Talk, List[Verdict], List[str]
+    talk, found, ids = _extended(stage), [], []  # type: ExaminerConversation, List[Verdict], List[str]
     for tool, id in _created(stage, _ABLE):
         answer = talk.request(GET_TASK, {"taskId": id}, _ABLE)
         found.append(KEPT if answer.result is not None else Broken(
@@ -456,7 +457,7 @@ def extension_methods(stage: SceneStage) -> Said:
             "tasks-ext.listen-undeclared-error": _requires(_first(talk, message, stage.patience))}
 
 
-def _first(talk: Talk, message: Dict[str, Any], patience: float) -> Reaction:
+def _first(talk: ExaminerConversation, message: Dict[str, Any], patience: float) -> Reaction:
     """Send a request that opens a stream, and return the first message about it."""
     if talk.wire.is_web:
         return talk.web.send("POST", talk.header_fields(message, {}), as_bytes(message), patience,
@@ -473,7 +474,7 @@ def _first(talk: Talk, message: Dict[str, Any], patience: float) -> Reaction:
        only=lambda revision: revision.stateless)
 def extension_unknown(stage: SceneStage) -> Said:
     """A task that there is not is refused: -32602."""
-    talk, found = _extended(stage), {}  # type: Talk, Dict[str, Verdict]
+    talk, found = _extended(stage), {}  # type: ExaminerConversation, Dict[str, Verdict]
     for method, more in _ABOUT_ONE:
         id = "tasks-ext.%s-unknown-task-error" % method.partition("/")[2]
         found[id] = refused(talk.request(method, {"taskId": NO_TASK, **more}, _ABLE), INVALID_PARAMS)

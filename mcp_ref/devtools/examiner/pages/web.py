@@ -11,7 +11,7 @@ from ....methods import DISCOVER, GET_PROMPT, PING, READ_RESOURCE
 from ....revisions import REVISIONS
 from ..scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
 from ..stage import SceneStage
-from ..talk import Talk, in_base64
+from ..talk import ExaminerConversation, in_base64
 from ..wire import Reaction, Sse, is_response
 from .frames import ordinary
 
@@ -19,7 +19,7 @@ FOREIGN = ("http://evil.example", "null", "https://attacker.example:8443", "file
 _NO_SESSION = "examiner-no-such-session"
 
 
-def post(talk: Talk, stage: SceneStage, fields: Optional[Dict[str, Optional[str]]] = None) -> Reaction:
+def post(talk: ExaminerConversation, stage: SceneStage, fields: Optional[Dict[str, Optional[str]]] = None) -> Reaction:
     """Send an ordinary request with other header fields, and return the answer."""
     return talk.say(talk.message(ordinary(stage), id=talk.next_id), fields=fields)
 
@@ -242,7 +242,7 @@ _TRIES = 10
 """Messages to a stream that has ended: the server may learn of the end a moment later."""
 
 
-def stream_of(talk: Talk) -> Sse:
+def stream_of(talk: ExaminerConversation) -> Sse:
     """Return the wire, in scenes that are played over HTTP+SSE. Raises TypeError for another one."""
     if not isinstance(talk.wire, Sse):
         raise TypeError("this wire is not HTTP+SSE")

@@ -36,9 +36,9 @@ class CallsAsTasks(Extension):
 
     def heard(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
         """Take the new state of a task."""
-        from .task import tell
+        from .task import deliver_state
 
-        tell(connection, params)
+        deliver_state(connection, params)
 
 
 CALLS_AS_TASKS = CallsAsTasks()

@@ -29,12 +29,12 @@ from ....deadline import Deadline
 from ....errors import (
     INTERNAL_ERROR, AnswerLost, ConnectionLost, HttpStatus, LocalProtocolError, McpError, PeerError, PeerProtocolError,
 )
-from ....jsonrpc import Error, shown
+from ....jsonrpc import ErrorResponse, shown
 from ....messages.base import COMPLETE
 from ....messages.extensions.tasks import DetailedTask, TaskCreated
 from ....messages.tasks import CreateTaskResult, Task as TaskMessage
 from ....methods import CALL_TOOL, GET_TASK, TASK_RESULT, UPDATE_TASK, lookup, result_class
-from ....options import spelt
+from ....options import strict_options
 from ....peer.dispatcher import Connection
 from ....peer.extension import Waiting
 from ....peer.request_table import Pending, Progress
@@ -120,7 +120,8 @@ class TaskStream(SubscriptionStream):
 
     def _lose(self, outcome: Any) -> None:
         """Count a stream that has ended; a server that has no streams is not asked again."""
-        refused = isinstance(outcome, Error) and outcome.code != INTERNAL_ERROR or isinstance(outcome, HttpStatus)
+        refused = isinstance(outcome, ErrorResponse) and outcome.code != INTERNAL_ERROR or isinstance(outcome,
+                                                                                                      HttpStatus)
         if refused and not self.agreed.more:
             self.connection.state[_UNTOLD] = True
         self.connection.counters.add("streams of tasks that ended")
@@ -168,7 +169,7 @@ class StatelessTask(ToolTask):
                 task.status, task._due = WORKING, 0.0
         return task
 
-    @spelt
+    @strict_options
     def answer(self, responses: Mapping[str, Any]) -> None:
         """Answer questions, all or some; see `ToolTask.answer`."""
         if not isinstance(responses, Mapping):
@@ -189,7 +190,7 @@ class StatelessTask(ToolTask):
                 raise ValueError('%s; a form is answered by {"action": "accept", "content": {...}}' % error) from None
         self._update(sent)
 
-    @spelt
+    @strict_options
     def listen(self) -> "Subscription":
         """Have the server tell what becomes of the task, see `ToolTask.listen`."""
         self._subscription = self._client.listen(more={FILTER: [self.id or ""]})

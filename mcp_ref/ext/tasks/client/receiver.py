@@ -36,7 +36,7 @@ from .... import deadline
 from ....codec import DecodeError, decoder
 from ....diagnostics.packagelog import get_logger
 from ....errors import INTERNAL_ERROR, INVALID_PARAMS, McpError, RpcError
-from ....jsonrpc import Notification, RequestId, Result, encode
+from ....jsonrpc import Notification, RequestId, ResultResponse, encode
 from ....jsontext import dumps
 from ....messages.pagination import PaginatedRequestParams
 from ....messages.tasks import (
@@ -44,7 +44,7 @@ from ....messages.tasks import (
     TaskSamplingCapability,
 )
 from ....methods import CANCEL_TASK, GET_TASK, LIST_TASKS, PROGRESS, TASK_RESULT, TASK_STATUS
-from ....options import REQUEST_TIMEOUT, spelt
+from ....options import REQUEST_TIMEOUT, strict_options
 from ....peer.context import Context, Route, params_reader
 from ....peer.executors import Job
 from ....peer.jobs import failure, reraise_interrupt
@@ -214,7 +214,8 @@ class ReceivedTasks:
             result: Dict[str, Any] = task.route.call(context, params)
             return result, self._check(task, result), None
         except BaseException as error:
-            made: Any = failure(error, context, task.route)  # an `Error`: callbacks of a client have no ``fault``
+            # an `ErrorResponse`: callbacks of a client have no ``fault``
+            made: Any = failure(error, context, task.route)
             return RpcError(made.code, made.message, made.data), 0, error
 
     def _check(self, task: ReceivedTask, result: Dict[str, Any]) -> int:
@@ -222,7 +223,7 @@ class ReceivedTasks:
         one that is too large."""
         connection, most = self._connection, self._connection.limits.max_task_bytes
         named = naming_task(result, task.id)
-        data = encode(Result("", named), connection.limits)
+        data = encode(ResultResponse("", named), connection.limits)
         connection.check_meta(data, named)
         if len(data) > most:
             raise RpcError(INTERNAL_ERROR, "The result is too large for a task: %d bytes, and max_task_bytes is %d"
@@ -415,7 +416,7 @@ class ReceivedContext(Context):
         outbox = self.connection.outbox
         outbox.put(outbox.outgoing(encode(Notification(PROGRESS, named)), PROGRESS), wait=False)
 
-    @spelt
+    @strict_options
     def call(
         self, method: str, params: Optional[Dict[str, Any]] = None, timeout: Optional[float] = REQUEST_TIMEOUT,
         on_progress: "Optional[ProgressCallback]" = None, extend_on_progress: bool = False,
@@ -425,7 +426,7 @@ class ReceivedContext(Context):
             named = naming_task(params or {}, self._task.id)
             return super().call(method, named, timeout, on_progress, extend_on_progress)
 
-    @spelt
+    @strict_options
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification that belongs to the task; nothing is sent after its end."""
         super().notify(method, naming_task(params or {}, self._task.id))

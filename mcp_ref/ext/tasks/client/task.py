@@ -23,7 +23,7 @@ from ....errors import (
 )
 from ....jsonrpc import shown
 from ....methods import CALL_TOOL, CANCEL_TASK, GET_TASK
-from ....options import REQUEST_TIMEOUT, spelt
+from ....options import REQUEST_TIMEOUT, strict_options
 from ....peer.extension import Waiting
 from ....protocol.extensions import COMPLETED, FINAL, WORKING
 from ....threads import Wait
@@ -46,7 +46,7 @@ _TRIES = 4
 """The looks in a row that may be lost."""
 
 
-@spelt
+@strict_options
 class ToolTask:
     """A call of a tool that a server works on while its caller does something else.
 
@@ -113,14 +113,14 @@ class ToolTask:
         """True if the task is over: its status is ``completed``, ``failed`` or ``cancelled``."""
         return self.status in FINAL
 
-    @spelt
+    @strict_options
     def refresh(self) -> "ToolTask":
         """Ask the server how the task is, now, and return this object. Raises as a call of the client."""
         if not self.done:
             self._take(self._client.request(GET_TASK, {"taskId": self.id}))
         return self
 
-    @spelt
+    @strict_options
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Wait until the task is over; False if it is not after ``timeout`` seconds (None: as long as it takes).
 
@@ -131,7 +131,7 @@ class ToolTask:
         """
         return self._follow(Deadline(timeout), Waiting(timeout, self._progress))
 
-    @spelt
+    @strict_options
     def result(self, timeout: Optional[float] = None) -> "CallToolResult":
         """Wait as `wait`, and return the result, checked as by `Client.call_tool`; that of a tool that failed has a
         true ``is_error``.
@@ -157,7 +157,7 @@ class ToolTask:
             client._cached.result_check()(self.tool, message, self._version)
         return message
 
-    @spelt
+    @strict_options
     def listen(self) -> "Subscription":
         """Have the server tell what becomes of the task, until the subscription is closed; a context manager.
 
@@ -167,7 +167,7 @@ class ToolTask:
         """
         raise LocalProtocolError("in revision %s servers tell of tasks unasked" % self._client.revision)
 
-    @spelt
+    @strict_options
     def cancel(self) -> None:
         """Ask the server to cancel the task. It may end otherwise all the same: `wait` tells.
 
@@ -178,7 +178,7 @@ class ToolTask:
             self._log("cancelled by its caller")
             self._cancelled(self._client.request(CANCEL_TASK, {"taskId": self.id}))
 
-    @spelt
+    @strict_options
     def answer(self, responses: Mapping[str, Any]) -> None:
         """Answer questions by their keys in ``questions``: messages, or JSON objects as on the wire.
 
@@ -380,7 +380,7 @@ def _known(client: "Client") -> "MutableMapping[str, ToolTask]":
     return client._tasks
 
 
-def tell(connection: "Connection", params: Dict[str, Any]) -> None:
+def deliver_state(connection: "Connection", params: Dict[str, Any]) -> None:
     """Hand a state that was announced to the task, if somebody holds that; else it is counted."""
     id, client = params.get("taskId"), connection.role
     tasks = getattr(client, "_tasks", None) or {}

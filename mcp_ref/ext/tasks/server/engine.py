@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
 from ....diagnostics.packagelog import get_logger, log_raised
 from ....errors import INTERNAL_ERROR, INVALID_PARAMS, LocalProtocolError, McpError, RpcError
 from ....jsontext import dumps
-from ....options import spelt
+from ....options import strict_options
 from ....peer.context import Context, Route
 from ....peer.executors import Job
 from ....protocol.extensions import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING
@@ -67,7 +67,7 @@ class Tasks:
     times that are not above 0. Everything else is in `mcp_ref.ext.tasks.server`.
     """
 
-    @spelt
+    @strict_options
     def __init__(self, store: Optional[TaskStore] = None, *, ttl: Optional[float] = 3600.0, poll: float = 2.0) -> None:
         for name, value in (("ttl", ttl), ("poll", poll)):
             if value is None and name == "ttl":

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 from ....codec import DecodeError, decode, decoder
 from ....deadline import clock
 from ....errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, LocalProtocolError, McpError, RpcError
-from ....jsonrpc import Error, Result, json_type
+from ....jsonrpc import ErrorResponse, ResultResponse, json_type
 from ....messages.extensions.tasks import TASK, TaskParams
 from ....messages.pagination import PaginatedRequestParams
 from ....messages.tasks import (
@@ -36,7 +36,7 @@ from ....protocol.extensions import (
     COMPLETED, FAILED, INPUT_REQUIRED, WORKING, described, flat, milliseconds, naming_task,
 )
 from ....revisions import R2025_11_25, Revision, revision
-from ....server.announcements import tell, those_who_see
+from ....server.announcements import send_to_client, those_who_see
 from ....server.mrtr import wrap
 from ....server.registry.listing import invalid_cursor
 from ....stores import TaskRecord
@@ -54,7 +54,7 @@ _PAGE = 100
 """The tasks in one page of a list."""
 
 
-class _Question:
+class _SentRequest:
     """A question that was sent: to whom, on which stream, and its entry in the table of requests."""
 
     def __init__(self, connection: "Connection", about: Any) -> None:
@@ -71,7 +71,7 @@ class SessionTasks:
         self._lock = threading.Lock()
         self._waiting: Dict[str, List[Context]] = {}
         """Id of a task -> the `tasks/result` requests that wait for it."""
-        self._asked: Dict[str, Dict[str, _Question]] = {}
+        self._asked: Dict[str, Dict[str, _SentRequest]] = {}
         """Id of a task -> key -> its question that a client is to answer."""
 
     # Call
@@ -189,7 +189,7 @@ class SessionTasks:
         """Tell the client how a task is, ask what it asks, and answer those who wait for its end."""
         if connection is not None and connection.session.rules is _RULES and not connection.closed:
             for each in those_who_see([connection], self._tasks.seen_by(record)):
-                tell(each, STATUS, flat(record))
+                send_to_client(each, STATUS, flat(record))
         self.looked(record)
         if record.status == INPUT_REQUIRED and connection is not None and self.stream_of(record.id) is None:
             self._ask(record, connection, principal, None)
@@ -229,9 +229,9 @@ class SessionTasks:
         stream = self.stream_of(id)
         params = naming_task(params, id)
         if stream is not None:
-            tell(stream.connection, method, params, stream)
+            send_to_client(stream.connection, method, params, stream)
         elif not connection.closed:
-            tell(connection, method, params)
+            send_to_client(connection, method, params)
 
     def stream_of(self, id: str) -> Optional[Context]:
         """Return the newest `tasks/result` request that waits for a task; None if none does."""
@@ -281,7 +281,7 @@ class SessionTasks:
                 if alive and (before is None or before.about == about or replies is None
                               or before.about is None and heard):
                     continue
-                question = sent[key] = _Question(connection, about)
+                question = sent[key] = _SentRequest(connection, about)
             if before is not None and before.pending is not None:
                 before.connection.cancel(before.pending, "it is asked again on another stream")
             now = self._tasks.store.read(record.id)
@@ -310,7 +310,7 @@ class SessionTasks:
                     question.connection.cancel(question.pending, "the task does not wait for the answer any more")
 
     def _send(
-        self, record: TaskRecord, key: str, question: _Question, request: Dict[str, Any], principal: Any
+        self, record: TaskRecord, key: str, question: _SentRequest, request: Dict[str, Any], principal: Any
     ) -> None:
         id, connection = record.id, question.connection
 
@@ -319,12 +319,12 @@ class SessionTasks:
                 if self._asked.get(id, {}).get(key) is not question:
                     return
             with suppress(RpcError):  # the store has failed: the question is open still, and asked again
-                if isinstance(item, Result):
+                if isinstance(item, ResultResponse):
                     self._tasks.answer(id, {key: {"result": item.result}}, connection, principal)
-                elif isinstance(item, Error):
+                elif isinstance(item, ErrorResponse):
                     error = [item.code, item.message, item.data, pending.method, pending.id]
                     self._tasks.answer(id, {key: {"error": error}}, connection, principal)
-            if isinstance(item, (Result, Error, McpError)):
+            if isinstance(item, (ResultResponse, ErrorResponse, McpError)):
                 self._drop(id, key, question)  # now, so that one that is not in the table is not open in the store
 
         params = naming_task(request.get("params") or {}, id)
@@ -337,7 +337,7 @@ class SessionTasks:
         except McpError:  # the connection has ended, say: the question is asked when somebody calls `tasks/result`
             self._drop(id, key, question)
 
-    def _drop(self, id: str, key: str, question: _Question) -> None:
+    def _drop(self, id: str, key: str, question: _SentRequest) -> None:
         with self._lock:
             sent = self._asked.get(id, {})
             if sent.get(key) is question:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, NoRetur
 
 from .... import threads
 from ....errors import LocalProtocolError, PeerError
-from ....jsonrpc import Error, Request, decoded
+from ....jsonrpc import ErrorResponse, Request, decoded
 from ....jsontext import dumps
-from ....options import REQUEST_TIMEOUT, refuse, spelt
+from ....options import REQUEST_TIMEOUT, refuse, strict_options
 from ....peer.context import HANDLED
 from ....peer.inflight import Inflight
 from ....peer.jobs import failure
@@ -133,7 +133,7 @@ class TaskContext(Context):
                          session)
         self._run = run
 
-    @spelt
+    @strict_options
     def ask(
         self, method: str, params: Any, timeout: Optional[float] = REQUEST_TIMEOUT, key: Optional[str] = None,
         read: Optional[Callable[[Any], Any]] = None,
@@ -185,7 +185,7 @@ class TaskContext(Context):
         send(self.connection, level, data, logger, self._run.tasks.sessions.stream_of(self._run.record.id),
              meta=related(self._run.record.id))
 
-    @spelt
+    @strict_options
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification that belongs to the task in 2025-11-25; in 2026-07-28 nothing is sent after the answer,
         which was the task."""
@@ -193,7 +193,7 @@ class TaskContext(Context):
         if not self.session.rules.stateless:
             self._run.tasks.sessions.tell(self._run.record.id, self.connection, method, params or {})
 
-    @spelt
+    @strict_options
     def call(
         self, method: str, params: Optional[Dict[str, Any]] = None, timeout: Optional[float] = REQUEST_TIMEOUT,
         on_progress: Any = None, extend_on_progress: bool = False,
@@ -269,7 +269,7 @@ class TaskRun:
         return made
 
     def _failed(self, answer: Any) -> Outcome:
-        if isinstance(answer, Error):
+        if isinstance(answer, ErrorResponse):
             made: Dict[str, Any] = {"code": answer.code, "message": answer.message}
             if answer.data is not None:
                 made["data"] = answer.data

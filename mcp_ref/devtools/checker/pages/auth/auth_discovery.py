@@ -5,7 +5,7 @@ from typing import Any, List, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import bearer, challenges
-from ...observed import Exchange
+from ...observed import ObservedExchange
 from ...rules import END, HEAD, KEPT, RESPONSE, Broken, CannotTell, Verdict, observe, rule
 from .auth_flow import (
     RESOURCE_METADATA, address, asks, candidates, flow_of, host_of, is_discovery, is_resource_metadata, metadata, plain,
@@ -43,7 +43,7 @@ def found(revision: str) -> str:
     return FOUND % (revision, _NAMED)
 
 
-def is_challenge(exchange: Exchange) -> bool:
+def is_challenge(exchange: ObservedExchange) -> bool:
     """Return True for a 401 to a message."""
     return exchange.status == 401 and bool(exchange.sent) and exchange.connection.http
 
@@ -57,7 +57,7 @@ def is_challenge(exchange: Exchange) -> bool:
   - S [3] 401 {"WWW-Authenticate": "Bearer realm=\\"mcp\\""}
     S [3] end
 """ % _NAMED)
-def challenge_names_metadata(exchange: Exchange) -> Verdict:
+def challenge_names_metadata(exchange: ObservedExchange) -> Verdict:
     """A 401 says in `WWW-Authenticate` where the metadata of the resource is."""
     if not is_challenge(exchange):
         return None
@@ -76,7 +76,7 @@ def challenge_names_metadata(exchange: Exchange) -> Verdict:
   - S [3] 401 {"WWW-Authenticate": "Bearer realm=\\"mcp\\""}
     S [3] end
 """)
-def challenge_names_scope(exchange: Exchange) -> Verdict:
+def challenge_names_scope(exchange: ObservedExchange) -> Verdict:
     """The challenge of a 401 says which scopes are needed."""
     challenge = bearer(exchange) if is_challenge(exchange) else None
     if challenge is None:
@@ -100,7 +100,7 @@ def _well_known(server: str) -> List[str]:
   - S [5] 404
     S [5] end
 """ % _PRM)
-def metadata_somewhere(exchange: Exchange) -> Verdict:
+def metadata_somewhere(exchange: ObservedExchange) -> Verdict:
     """A server that wants tokens has metadata: where its 401 says, or at a well-known address."""
     flow = flow_of(exchange)
     if not is_resource_metadata(exchange) or exchange.status is None or not flow.challenged:
@@ -121,7 +121,7 @@ def metadata_somewhere(exchange: Exchange) -> Verdict:
   + S [4] document %s
   - S [4] document {"resource": "http://127.0.0.1:8000/mcp", "authorization_servers": []}
 """ % _PRM)
-def names_servers(exchange: Exchange) -> Verdict:
+def names_servers(exchange: ObservedExchange) -> Verdict:
     """The metadata of a resource names at least one authorization server."""
     document = metadata(exchange) if is_resource_metadata(exchange) else {}
     if not document:
@@ -139,7 +139,7 @@ def names_servers(exchange: Exchange) -> Verdict:
   - S [3] 401 {"WWW-Authenticate": "Bearer scope=\\"a offline_access\\""}
     S [3] end
 """)
-def no_offline_access(exchange: Exchange) -> Verdict:
+def no_offline_access(exchange: ObservedExchange) -> Verdict:
     """A server asks for no scope by which refresh tokens are got."""
     if exchange.ended is None:
         challenge = bearer(exchange) if exchange.sent else None
@@ -160,7 +160,7 @@ def no_offline_access(exchange: Exchange) -> Verdict:
   - C [4] GET /.well-known/oauth-protected-resource {}
     S [4] document %s
 """ % _PRM)
-def uses_named_metadata(exchange: Exchange) -> Verdict:
+def uses_named_metadata(exchange: ObservedExchange) -> Verdict:
     """A client asks for the metadata where the 401 says."""
     flow = flow_of(exchange)
     named = flow.challenge.parameters.get("resource_metadata") if flow.challenge is not None else None
@@ -181,7 +181,7 @@ def uses_named_metadata(exchange: Exchange) -> Verdict:
     C [5] GET /.well-known/oauth-protected-resource {}
     S [5] document %s
 """ % _PRM)
-def path_before_root(exchange: Exchange) -> Verdict:
+def path_before_root(exchange: ObservedExchange) -> Verdict:
     """A client to which no metadata is named asks at the address for the path first, then at the root."""
     flow = flow_of(exchange)
     places = _well_known(flow.challenged) if flow.challenged else []
@@ -202,7 +202,7 @@ def path_before_root(exchange: Exchange) -> Verdict:
     S [5] 404
     S [5] end
 """)
-def resource_first(exchange: Exchange) -> Verdict:
+def resource_first(exchange: ObservedExchange) -> Verdict:
     """A client learns from the metadata of the resource which authorization server there is."""
     flow = flow_of(exchange)
     if not is_discovery(exchange) or not flow.challenged:
@@ -240,7 +240,7 @@ class Refusals:
   - S [8] 401 {"WWW-Authenticate": "Bearer scope=\\"a\\""}
   - S [8] end
 """ % _PRM, reading="a request that is refused five times in a minute, with nothing else between, is not responded to")
-def responds(exchange: Exchange) -> Verdict:
+def responds(exchange: ObservedExchange) -> Verdict:
     """A client that gets a 401 does something else than send the same request again."""
     if not is_challenge(exchange) or exchange.header("authorization") is not None:
         return None
@@ -250,13 +250,13 @@ def responds(exchange: Exchange) -> Verdict:
     return "the same request %d times" % (seen.count + 1) if seen.count + 1 == MOST_REPEATS else None
 
 
-def _what(exchange: Exchange) -> Tuple[str, str, str]:
+def _what(exchange: ObservedExchange) -> Tuple[str, str, str]:
     first = exchange.sent[0]
     return exchange.path, first.method, str(first.params.get("name", first.params.get("uri")))[:200]
 
 
 @observe(on=RESPONSE, when="guarded")
-def note_refusal(exchange: Exchange) -> None:
+def note_refusal(exchange: ObservedExchange) -> None:
     """Count refusals of the same request; anything else begins anew."""
     seen = exchange.connection.state(Refusals)
     if not is_challenge(exchange) or exchange.header("authorization") is not None:
@@ -276,7 +276,7 @@ class Tries:
         self.made: "Forgetful[str, None]" = Forgetful(Bounds().entries)
 
 
-def _place(exchange: Exchange) -> Optional[Tuple[List[str], int]]:
+def _place(exchange: ObservedExchange) -> Optional[Tuple[List[str], int]]:
     """Return the addresses for the issuer whose metadata is asked for, and which of them it is."""
     if not is_discovery(exchange):
         return None
@@ -288,7 +288,7 @@ def _place(exchange: Exchange) -> Optional[Tuple[List[str], int]]:
     return None
 
 
-def _skipped(exchange: Exchange) -> Optional[int]:
+def _skipped(exchange: ObservedExchange) -> Optional[int]:
     """Return which of the addresses before was not tried: its position; -1 if all were, None if nothing is judged."""
     place = _place(exchange)
     if place is None:
@@ -304,7 +304,7 @@ def _skipped(exchange: Exchange) -> Optional[int]:
     S [5] 404
     S [5] end
 """)
-def oauth_first(exchange: Exchange) -> Verdict:
+def oauth_first(exchange: ObservedExchange) -> Verdict:
     """The metadata of OAuth is tried before that of OpenID."""
     skipped = _skipped(exchange)
     return None if skipped is None else Broken("OpenID first", "target") if skipped == 0 else KEPT
@@ -324,7 +324,7 @@ def oauth_first(exchange: Exchange) -> Verdict:
     S [7] 404
     S [7] end
 """)
-def inserted_first(exchange: Exchange) -> Verdict:
+def inserted_first(exchange: ObservedExchange) -> Verdict:
     """The metadata of OpenID is tried with the path behind it, before it is tried behind the path."""
     skipped = _skipped(exchange)
     place = _place(exchange)
@@ -334,7 +334,7 @@ def inserted_first(exchange: Exchange) -> Verdict:
 
 
 @observe(on=HEAD, when="unposted")
-def note_try(exchange: Exchange) -> None:
+def note_try(exchange: ObservedExchange) -> None:
     """Note which address was tried."""
     if is_discovery(exchange):
         exchange.connection.trace.state(Tries).made[plain(address(exchange))] = None
@@ -352,7 +352,7 @@ def note_try(exchange: Exchange) -> None:
     C [7] body {"json": {"client_name": "c", "redirect_uris": ["http://127.0.0.1/cb"]}}
     S [7] document {"client_id": "c-1"}
 """)
-def tries_all(exchange: Exchange) -> Verdict:
+def tries_all(exchange: ObservedExchange) -> Verdict:
     """A client that does not find the metadata of an authorization server tries all its addresses."""
     if not (registration(exchange) or asks(exchange)) or exchange.sent:
         return None
@@ -395,7 +395,7 @@ def _issuer_of(url: str) -> str:
     C [7] body {"json": {"client_name": "c", "redirect_uris": ["http://127.0.0.1/cb"], "application_type": "native"}}
     S [7] document {"client_id": "c-1"}
 """ % (_NAMED, _PRM))
-def issuer_is_right(exchange: Exchange) -> Verdict:
+def issuer_is_right(exchange: ObservedExchange) -> Verdict:
     """A client does not use the metadata of an issuer other than the one that it has asked for."""
     if not (registration(exchange) or asks(exchange)) or exchange.sent:
         return None

@@ -7,8 +7,8 @@ from math import inf
 from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
-from ...httpfacts import Challenge, bearer, mask_of, query_of, split
-from ...observed import Exchange, Head
+from ...httpfacts import AuthChallenge, bearer, mask_of, query_of, split
+from ...observed import ObservedExchange, ObservedHead
 from ...rules import END, RESPONSE, observe
 
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
@@ -17,7 +17,7 @@ OPENID_METADATA = "/.well-known/openid-configuration"
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 
 
-class Issuer(NamedTuple):
+class IssuerMetadata(NamedTuple):
     """An authorization server, as a metadata document describes it."""
 
     url: str
@@ -30,7 +30,7 @@ class Issued(NamedTuple):
 
     url: str
     """The token endpoint."""
-    issuer: Optional[Issuer]
+    issuer: Optional[IssuerMetadata]
     resource: str
     scope: Optional[str]
     time: float
@@ -43,7 +43,7 @@ class Registered(NamedTuple):
 
     url: str
     """The registration endpoint."""
-    issuer: Optional[Issuer]
+    issuer: Optional[IssuerMetadata]
     body: Mapping[str, Any]
 
 
@@ -52,7 +52,7 @@ class Authorized(NamedTuple):
 
     asked: Mapping[str, str]
     answer: Mapping[str, str]
-    issuer: Optional[Issuer]
+    issuer: Optional[IssuerMetadata]
 
 
 def _table() -> Any:
@@ -65,9 +65,9 @@ class Flow:
     def __init__(self) -> None:
         self.servers: "Forgetful[str, None]" = _table()
         """The addresses to which messages were sent."""
-        self.served: Optional[Head] = None
+        self.served: Optional[ObservedHead] = None
         """The head of the request with the last of them: the next one mostly has the same, and needs no look."""
-        self.challenge: Optional[Challenge] = None
+        self.challenge: Optional[AuthChallenge] = None
         """The last challenge for a bearer token of a 401."""
         self.challenged = ""
         """The address that answered 401 last."""
@@ -88,9 +88,9 @@ class Flow:
         """The addresses of metadata documents that were asked for, and the last status."""
         self.named: "Forgetful[str, None]" = _table()
         """The issuers that documents of protected resources name."""
-        self.documents: "Forgetful[str, Issuer]" = _table()
+        self.documents: "Forgetful[str, IssuerMetadata]" = _table()
         """The metadata documents of authorization servers, by address."""
-        self.issuers: "Forgetful[str, Issuer]" = _table()
+        self.issuers: "Forgetful[str, IssuerMetadata]" = _table()
         """The documents by each endpoint that they have."""
         self.registered: "Forgetful[str, Registered]" = _table()
         """The registrations by client id."""
@@ -102,12 +102,12 @@ class Flow:
         """The access tokens by their masks."""
 
 
-def flow_of(exchange: Exchange) -> Flow:
+def flow_of(exchange: ObservedExchange) -> Flow:
     """Return what the trace has seen of authorization."""
     return exchange.connection.trace.state(Flow)
 
 
-def address(exchange: Exchange) -> str:
+def address(exchange: ObservedExchange) -> str:
     """Return the address of an exchange, without its query."""
     parts = split(exchange.url)
     return "%s://%s%s" % (parts[0], parts[1], exchange.path) if parts is not None else exchange.path
@@ -133,7 +133,7 @@ def json_of(body: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def token_request(exchange: Exchange) -> Mapping[str, str]:
+def token_request(exchange: ObservedExchange) -> Mapping[str, str]:
     """Return the parameters of a request for a token; empty if it is none."""
     body = exchange.sent_body
     pairs = body.more.get("form") if body is not None and exchange.method == "POST" else None
@@ -142,36 +142,36 @@ def token_request(exchange: Exchange) -> Mapping[str, str]:
     return found if "grant_type" in found else {}
 
 
-def authorization_request(exchange: Exchange) -> Mapping[str, str]:
+def authorization_request(exchange: ObservedExchange) -> Mapping[str, str]:
     """Return the parameters of a request for authorization; empty if it is none."""
     found = query_of(exchange.query) if exchange.method == "GET" and exchange.query else {}
     return found if "response_type" in found and not exchange.sent else {}
 
 
-def asks(exchange: Exchange) -> Mapping[str, str]:
+def asks(exchange: ObservedExchange) -> Mapping[str, str]:
     """Return the parameters of a request for authorization or for a token; empty if it is neither."""
     return authorization_request(exchange) or token_request(exchange)
 
 
-def registration(exchange: Exchange) -> Mapping[str, Any]:
+def registration(exchange: ObservedExchange) -> Mapping[str, Any]:
     """Return the client metadata of a registration; empty if it is none."""
     found = json_of(exchange.sent_body) if exchange.method == "POST" else {}
     return found if isinstance(found.get("redirect_uris"), list) or "client_name" in found else {}
 
 
-def metadata(exchange: Exchange) -> Mapping[str, Any]:
+def metadata(exchange: ObservedExchange) -> Mapping[str, Any]:
     """Return the document that a GET has brought; empty if there is none."""
     if exchange.method != "GET" or exchange.status != 200:
         return {}
     return json_of(exchange.answer_body)
 
 
-def is_discovery(exchange: Exchange) -> bool:
+def is_discovery(exchange: ObservedExchange) -> bool:
     """Return True for a GET of the metadata of an authorization server."""
     return exchange.method == "GET" and (OAUTH_METADATA in exchange.path or OPENID_METADATA in exchange.path)
 
 
-def is_resource_metadata(exchange: Exchange) -> bool:
+def is_resource_metadata(exchange: ObservedExchange) -> bool:
     """Return True for a GET of the metadata of a resource: at a well-known address, or where a 401 names it."""
     if exchange.method != "GET" or exchange.sent:
         return False
@@ -191,18 +191,18 @@ def candidates(issuer: str) -> List[str]:
     return found + [origin + path + OPENID_METADATA] if path else found
 
 
-def token_of(exchange: Exchange) -> Optional[str]:
+def token_of(exchange: ObservedExchange) -> Optional[str]:
     """Return the mask of the bearer token that a request has; None if it has none."""
     value = exchange.header("authorization") or ""
     return mask_of(value) if value[:7].lower() == "bearer " else None
 
 
-def words(scope: object) -> "frozenset[str]":
+def scopes_of(scope: object) -> "frozenset[str]":
     """Return the scopes of a list with blanks between."""
     return frozenset(scope.split()) if isinstance(scope, str) else frozenset()
 
 
-def is_served(exchange: Exchange) -> bool:
+def is_served(exchange: ObservedExchange) -> bool:
     """Return True if the status is one of success."""
     return exchange.status is not None and exchange.status // 100 == 2
 
@@ -210,7 +210,7 @@ def is_served(exchange: Exchange) -> bool:
 # What is remembered
 
 @observe(on=RESPONSE)
-def note_response(exchange: Exchange) -> None:
+def note_response(exchange: ObservedExchange) -> None:
     """Note where messages go, challenges, and answers to requests for authorization."""
     flow = flow_of(exchange)
     if exchange.sent:
@@ -222,7 +222,7 @@ def note_response(exchange: Exchange) -> None:
         if exchange.status == 401:
             if flow.challenge is None:
                 flow.scope = challenge.parameters.get("scope") if challenge is not None else None
-            flow.challenge = challenge or Challenge("bearer", {})
+            flow.challenge = challenge or AuthChallenge("bearer", {})
             flow.challenged = address(exchange)
         elif challenge is not None and challenge.parameters.get("error") == "insufficient_scope":
             flow.stepping = challenge.parameters.get("scope")
@@ -240,7 +240,7 @@ def note_response(exchange: Exchange) -> None:
 
 
 @observe(on=END, when="guarded")
-def note_end(exchange: Exchange) -> None:
+def note_end(exchange: ObservedExchange) -> None:
     """Note documents, registrations and tokens."""
     if exchange.method == "POST" and exchange.sent_body is None:
         return  # messages
@@ -264,7 +264,7 @@ def note_end(exchange: Exchange) -> None:
             flow.settled = exchange.ended or 0.0
 
 
-def _note_document(exchange: Exchange, flow: Flow, url: str) -> None:
+def _note_document(exchange: ObservedExchange, flow: Flow, url: str) -> None:
     document = metadata(exchange)
     if not document:
         return
@@ -277,7 +277,7 @@ def _note_document(exchange: Exchange, flow: Flow, url: str) -> None:
             if isinstance(each, str):
                 flow.named[each] = None
         return
-    found = flow.documents[url] = Issuer(url, document)
+    found = flow.documents[url] = IssuerMetadata(url, document)
     for name in _ENDPOINTS:
         if isinstance(document.get(name), str):
             flow.issuers[plain(document[name])] = found

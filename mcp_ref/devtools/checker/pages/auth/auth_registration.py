@@ -11,12 +11,12 @@ from typing import Any, Mapping, Optional
 
 from .....jsontext import dumps
 from ...httpfacts import is_local, key_of, split
-from ...observed import Exchange
+from ...observed import ObservedExchange
 from ...rules import END, HEAD, KEPT, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
-from ..transports.http_endpoint import said
+from ..transports.http_endpoint import prose
 from .auth_flow import (
-    OAUTH_METADATA, Issuer, Registered, address, asks, authorization_request, flow_of, host_of, is_discovery, is_served,
-    json_of, metadata, plain, registration, token_of, token_request,
+    OAUTH_METADATA, IssuerMetadata, Registered, address, asks, authorization_request, flow_of, host_of, is_discovery,
+    is_served, json_of, metadata, plain, registration, token_of, token_request,
 )
 
 _GONE = (404, 405, 410)
@@ -42,13 +42,13 @@ _DOCUMENT = ('{"issuer": "http://127.0.0.1:8000", "authorization_endpoint": "htt
              '"http://127.0.0.1:8000/register"}')
 
 
-def _beside(exchange: Exchange) -> bool:
+def _beside(exchange: ObservedExchange) -> bool:
     """Return True for a request to the host of the MCP server that wants a token."""
     flow = flow_of(exchange)
     return bool(flow.challenged) and host_of(flow.challenged) == host_of(exchange.url) and not exchange.sent
 
 
-def _root(exchange: Exchange) -> str:
+def _root(exchange: ObservedExchange) -> str:
     """Return the address at which the metadata is, if the MCP server is the authorization server, too."""
     return "%s://%s" % host_of(exchange.url) + OAUTH_METADATA
 
@@ -59,7 +59,7 @@ def _root(exchange: Exchange) -> str:
   + S [4] document %s
 """ % _DOCUMENT + _REGISTRATION % "/register",
       reading="a client that registers has no metadata from before")
-def metadata_first(exchange: Exchange) -> Verdict:
+def metadata_first(exchange: ObservedExchange) -> Verdict:
     """A client looks for the metadata of the authorization server before it uses any of its addresses."""
     if not registration(exchange) or exchange.sent:
         return None
@@ -74,7 +74,7 @@ def metadata_first(exchange: Exchange) -> Verdict:
   - C [4] GET /.well-known/oauth-authorization-server {}
     S [4] document %s
 """ % _DOCUMENT)
-def version_named(exchange: Exchange) -> Verdict:
+def version_named(exchange: ObservedExchange) -> Verdict:
     """A client names its revision when it asks for metadata."""
     if not is_discovery(exchange) or OAUTH_METADATA not in exchange.path:
         return None
@@ -87,7 +87,7 @@ def version_named(exchange: Exchange) -> Verdict:
   - C [4] GET /mcp/.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-03-26"}
     S [4] document %s
 """ % _DOCUMENT)
-def at_the_root(exchange: Exchange) -> Verdict:
+def at_the_root(exchange: ObservedExchange) -> Verdict:
     """A client asks for the metadata at the root of the MCP server's host, not below its path."""
     flow = flow_of(exchange)
     if not _beside(exchange) or not is_discovery(exchange) or len(flow.resources):
@@ -112,7 +112,7 @@ def at_the_root(exchange: Exchange) -> Verdict:
   - S [6] end
   + S [6] document %s
 """ % (_DOCUMENT, _DOCUMENT))
-def served_at_the_root(exchange: Exchange) -> Verdict:
+def served_at_the_root(exchange: ObservedExchange) -> Verdict:
     """A server has its metadata at the root of its host, not elsewhere."""
     if not _beside(exchange) or not is_discovery(exchange) or not metadata(exchange):
         return None
@@ -127,7 +127,7 @@ def served_at_the_root(exchange: Exchange) -> Verdict:
   + S [4] document %s
   - S [4] document {"issuer": "http://127.0.0.1:8000"}
 """ % _DOCUMENT)
-def has_metadata(exchange: Exchange) -> Verdict:
+def has_metadata(exchange: ObservedExchange) -> Verdict:
     """A server that wants tokens has metadata, with the address for tokens."""
     if not _beside(exchange) or address(exchange) != _root(exchange) or exchange.method != "GET":
         return None
@@ -139,7 +139,7 @@ def has_metadata(exchange: Exchange) -> Verdict:
     return KEPT if isinstance(document.get("token_endpoint"), str) else Broken("no token_endpoint", "token_endpoint")
 
 
-def _fallback(exchange: Exchange) -> bool:
+def _fallback(exchange: ObservedExchange) -> bool:
     """Return True for a request to the host of an MCP server that has no metadata."""
     flow = flow_of(exchange)
     return _beside(exchange) and flow.tried.get(_root(exchange)) in _GONE and not len(flow.issuers)
@@ -155,7 +155,7 @@ def _fallback(exchange: Exchange) -> bool:
   - S [6] 404
   - S [6] end
 """)
-def default_paths(exchange: Exchange) -> Verdict:
+def default_paths(exchange: ObservedExchange) -> Verdict:
     """A server without metadata has its addresses at the paths that are agreed on."""
     if not _fallback(exchange) or exchange.status is None or exchange.path not in ("/token", "/authorize"):
         return None
@@ -164,7 +164,7 @@ def default_paths(exchange: Exchange) -> Verdict:
     return "%d at %s" % (exchange.status, exchange.path) if exchange.status in _GONE else KEPT
 
 
-def _at(exchange: Exchange, found: Mapping[str, object], path: str) -> Verdict:
+def _at(exchange: ObservedExchange, found: Mapping[str, object], path: str) -> Verdict:
     if not found or not _fallback(exchange):
         return None
     return KEPT if exchange.path == path else Broken("%s instead of %s" % (exchange.path[:80], path), "target")
@@ -178,7 +178,7 @@ def _at(exchange: Exchange, found: Mapping[str, object], path: str) -> Verdict:
     S [6] 302 {"Location": "http://localhost/cb?code=***00000001"}
     S [6] end
 """)
-def authorizes_there(exchange: Exchange) -> Verdict:
+def authorizes_there(exchange: ObservedExchange) -> Verdict:
     """Without metadata a client asks for authorization at /authorize."""
     return _at(exchange, authorization_request(exchange), "/authorize")
 
@@ -192,7 +192,7 @@ def authorizes_there(exchange: Exchange) -> Verdict:
 ["code_verifier", "***00000002"]]}
     S [6] document {"access_token": "***00000003", "token_type": "Bearer"}
 """)
-def tokens_there(exchange: Exchange) -> Verdict:
+def tokens_there(exchange: ObservedExchange) -> Verdict:
     """Without metadata a client asks for tokens at /token."""
     return _at(exchange, token_request(exchange), "/token")
 
@@ -205,7 +205,7 @@ def tokens_there(exchange: Exchange) -> Verdict:
     C [6] body {"json": {"client_name": "c", "redirect_uris": ["http://localhost/cb"]}}
     S [6] document {"client_id": "c-1"}
 """)
-def registers_there(exchange: Exchange) -> Verdict:
+def registers_there(exchange: ObservedExchange) -> Verdict:
     """Without metadata a client registers at /register."""
     return _at(exchange, registration(exchange), "/register")
 
@@ -218,7 +218,7 @@ def registers_there(exchange: Exchange) -> Verdict:
     S [3] body {"text": "Unauthorized"}
     S [3] end
 """)
-def unauthorized(exchange: Exchange) -> Verdict:
+def unauthorized(exchange: ObservedExchange) -> Verdict:
     """A request that needs a token and has none is answered by 401."""
     if not exchange.sent or exchange.status is None or not exchange.connection.http or exchange.status >= 500:
         return None
@@ -226,7 +226,7 @@ def unauthorized(exchange: Exchange) -> Verdict:
         return KEPT
     if exchange.status // 100 != 4 or token_of(exchange) is not None or exchange.header("authorization") is not None:
         return None
-    text = said(exchange)
+    text = prose(exchange)
     word: Optional[str] = next((each for each in _WORDS if each in text), None)
     return Broken("%d says %s" % (exchange.status, word), "status") if word is not None else None
 
@@ -293,9 +293,9 @@ TRADES = ("grant_type=authorization_code code=***00000001 client_id=c-1 code_ver
           "redirect_uri=http://127.0.0.1:7777/cb resource=http://127.0.0.1:8000/mcp")
 
 
-def issuer_of(exchange: Exchange) -> Optional[Issuer]:
+def issuer_of(exchange: ObservedExchange) -> Optional[IssuerMetadata]:
     """Return the authorization server to one of whose endpoints a request goes; None if it is not known."""
-    found: Optional[Issuer] = flow_of(exchange).issuers.get(plain(address(exchange)))
+    found: Optional[IssuerMetadata] = flow_of(exchange).issuers.get(plain(address(exchange)))
     return found
 
 
@@ -303,7 +303,7 @@ def issuer_of(exchange: Exchange) -> Optional[Issuer]:
 
 @rule("auth.dcr-application-type", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + registers(NATIVE, sign="+") + registers(_BODY % ("http://127.0.0.1:7777/cb", ""), sign="-"))
-def has_type(exchange: Exchange) -> Verdict:
+def has_type(exchange: ObservedExchange) -> Verdict:
     """A client that registers says what type of application it is."""
     body = registration(exchange)
     if not body:
@@ -323,7 +323,7 @@ def _is_native(uri: object) -> bool:
 @rule("auth.dcr-application-type-native", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + registers(NATIVE, sign="+")
       + registers(_BODY % ("http://127.0.0.1:7777/cb", ', "application_type": "web"'), sign="-"))
-def native(exchange: Exchange) -> Verdict:
+def native(exchange: ObservedExchange) -> Verdict:
     """A client with redirects to this machine only registers as a native application."""
     body = registration(exchange)
     uris = body.get("redirect_uris")
@@ -342,7 +342,7 @@ class Rejections:
         self.count = 0
 
 
-def _registration_key(exchange: Exchange) -> str:
+def _registration_key(exchange: ObservedExchange) -> str:
     return address(exchange) + key_of(registration(exchange))
 
 
@@ -354,7 +354,7 @@ def _registration_key(exchange: Exchange) -> str:
   - S [8] 400
   - S [8] end
 """ % NATIVE, reading="the same registration after it was refused twice is no way to handle the failure")
-def handles_failure(exchange: Exchange) -> Verdict:
+def handles_failure(exchange: ObservedExchange) -> Verdict:
     """A client whose registration is refused does not send the same again and again."""
     if not registration(exchange) or exchange.status is None:
         return None
@@ -366,7 +366,7 @@ def handles_failure(exchange: Exchange) -> Verdict:
 
 
 @observe(on=RESPONSE, when="guarded")
-def note_rejection(exchange: Exchange) -> None:
+def note_rejection(exchange: ObservedExchange) -> None:
     """Count refusals of the same registration."""
     if not registration(exchange) or exchange.status is None:
         return
@@ -385,7 +385,7 @@ def note_rejection(exchange: Exchange) -> None:
   - S [8] document {"issuer": "https://as.example", "registration_endpoint": "https://as.example/register", \
 "client_id_metadata_document_supported": true}
 """ + registers(NATIVE, 9, sign="-"))
-def prefers_documents(exchange: Exchange) -> Verdict:
+def prefers_documents(exchange: ObservedExchange) -> Verdict:
     """A client does not register where the authorization server takes the address of a document as its id."""
     issuer = issuer_of(exchange)
     if not registration(exchange) or issuer is None:
@@ -396,7 +396,7 @@ def prefers_documents(exchange: Exchange) -> Verdict:
 
 # Documents
 
-def _sent_id(exchange: Exchange) -> str:
+def _sent_id(exchange: ObservedExchange) -> str:
     return asks(exchange).get("client_id", "")
 
 
@@ -404,7 +404,7 @@ def _sent_id(exchange: Exchange) -> str:
     "2025-11-25", ', "client_id_metadata_document_supported": true')
     + authorizes(ASKS.replace("c-1", "https%3A%2F%2Fapp.example%2Fc.json"), sign="+")
     + authorizes(ASKS.replace("c-1", "https%3A%2F%2Fapp.example"), sign="-"))
-def id_is_https(exchange: Exchange) -> Verdict:
+def id_is_https(exchange: ObservedExchange) -> Verdict:
     """A client id that is the address of a document has the scheme https and a path."""
     id, issuer, flow = _sent_id(exchange), issuer_of(exchange), flow_of(exchange)
     if not id.lower().startswith(("http://", "https://")) or id in flow.registered:
@@ -422,7 +422,7 @@ def id_is_https(exchange: Exchange) -> Verdict:
 "client_id_metadata_document_supported": true, "code_challenge_methods_supported": ["S256"]}
 """ + authorizes(ASKS.replace("c-1", "https%3A%2F%2Fapp.example%2Fc.json"), 9, sign="+"),
       reading="an id that is an https address with a path is the address of a document")
-def checks_support(exchange: Exchange) -> Verdict:
+def checks_support(exchange: ObservedExchange) -> Verdict:
     """A client uses the address of a document as its id where the authorization server says that it takes one."""
     id, issuer = _sent_id(exchange), issuer_of(exchange)
     parts = split(id)
@@ -434,7 +434,7 @@ def checks_support(exchange: Exchange) -> Verdict:
     return KEPT if offered else Broken("documents are not supported", "client_id")
 
 
-def _own_document(exchange: Exchange) -> Any:
+def _own_document(exchange: ObservedExchange) -> Any:
     """Return the document at the address that a client has sent as its id; None if this is none."""
     url = address(exchange) + ("?" + exchange.query if exchange.query else "")
     if url not in flow_of(exchange).clients or exchange.sent:
@@ -453,7 +453,7 @@ _CIMD = server("2025-11-25", ', "client_id_metadata_document_supported": true') 
 @rule("auth.cimd-properties", on=END, beside=True, needs="http documents", scene=_CIMD + """
   - S [8] document {"client_id": "https://app.example/c.json", "redirect_uris": ["http://127.0.0.1:7777/cb"]}
 """)
-def document_is_complete(exchange: Exchange) -> Verdict:
+def document_is_complete(exchange: ObservedExchange) -> Verdict:
     """The document of a client has its id, its name and its redirects."""
     document = _own_document(exchange)
     if document is None:
@@ -466,7 +466,7 @@ def document_is_complete(exchange: Exchange) -> Verdict:
   - S [8] document {"client_id": "https://app.example/other.json", "client_name": "c", "redirect_uris": \
 ["http://127.0.0.1:7777/cb"]}
 """)
-def document_names_itself(exchange: Exchange) -> Verdict:
+def document_names_itself(exchange: ObservedExchange) -> Verdict:
     """The id in the document of a client is the document's address."""
     document = _own_document(exchange)
     if document is None or not isinstance(document.get("client_id"), str):
@@ -491,7 +491,7 @@ _OTHER = """
       + registers(NATIVE, 9, "+", "https://other.example", "c-2")
       + authorizes(ASKS.replace("c-1", "c-2"), 10, "+", "https://other.example")
       + authorizes(ASKS, 10, "-", "https://other.example"))
-def no_reuse(exchange: Exchange) -> Verdict:
+def no_reuse(exchange: ObservedExchange) -> Verdict:
     """The id that one authorization server has given is not sent to another."""
     id, issuer = _sent_id(exchange), issuer_of(exchange)
     known: Optional[Registered] = flow_of(exchange).registered.get(id)
@@ -505,7 +505,7 @@ def no_reuse(exchange: Exchange) -> Verdict:
 
 @rule("auth.client-id-first", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("client_id=c-1&", ""), sign="-"))
-def has_id(exchange: Exchange) -> Verdict:
+def has_id(exchange: ObservedExchange) -> Verdict:
     """A client has an id when it asks for authorization or for a token."""
     found = asks(exchange)
     if not found or exchange.sent:
@@ -529,7 +529,7 @@ def _types(known: Registered) -> Any:
       + registers(NATIVE.replace("}", ', "grant_types": ["authorization_code"]}'), sign="-")
       + exchanges("grant_type=refresh_token refresh_token=***00000009 client_id=c-1 "
                   "resource=http://127.0.0.1:8000/mcp"))
-def refresh_is_registered(exchange: Exchange) -> Verdict:
+def refresh_is_registered(exchange: ObservedExchange) -> Verdict:
     """A client that uses refresh tokens says so when it registers."""
     found = asks(exchange)
     known: Optional[Registered] = flow_of(exchange).registered.get(found.get("client_id", ""))
@@ -543,7 +543,7 @@ def refresh_is_registered(exchange: Exchange) -> Verdict:
       + "".join(exchanges("grant_type=refresh_token refresh_token=%s client_id=c-1 "
                           "resource=http://127.0.0.1:8000/mcp" % value, sign=sign)
                 for value, sign in (("***00000009", "+"), ("", "-"))))
-def has_refresh_token(exchange: Exchange) -> Verdict:
+def has_refresh_token(exchange: ObservedExchange) -> Verdict:
     """A client that refreshes a token has a refresh token."""
     found = token_request(exchange)
     if found.get("grant_type") != "refresh_token":

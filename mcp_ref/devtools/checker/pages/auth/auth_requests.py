@@ -4,12 +4,12 @@
 from typing import Any, Mapping, Optional
 
 from ...httpfacts import is_local, mask_of, split
-from ...observed import Exchange
+from ...observed import ObservedExchange
 from ...rules import KEPT, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, rule
 from .auth_discovery import challenged, found
 from .auth_flow import (
-    Authorized, Registered, asks, authorization_request, flow_of, host_of, plain, registration, token_request,
-    words,
+    Authorized, Registered, asks, authorization_request, flow_of, host_of, plain, registration, scopes_of,
+    token_request,
 )
 from .auth_registration import ASKS, NATIVE, TRADES, authorizes, exchanges, issuer_of, registers, server
 
@@ -24,7 +24,7 @@ UNDECIDED.update({
 _TYPES = ("authorization_code", "refresh_token", "client_credentials")
 
 
-def _requests(exchange: Exchange) -> Mapping[str, str]:
+def _requests(exchange: ObservedExchange) -> Mapping[str, str]:
     """Return the parameters of a request for authorization or for a token of the grants of the protocol."""
     asked = asks(exchange)
     if exchange.sent or asked.get("grant_type", _TYPES[0]) not in _TYPES or not _is_ours(exchange, asked):
@@ -32,7 +32,7 @@ def _requests(exchange: Exchange) -> Mapping[str, str]:
     return asked
 
 
-def _is_ours(exchange: Exchange, asked: Mapping[str, str]) -> bool:
+def _is_ours(exchange: ObservedExchange, asked: Mapping[str, str]) -> bool:
     """Tell whether a request is for a token of an MCP server: a user who visits a link may sign in anywhere."""
     flow = flow_of(exchange)
     if issuer_of(exchange) is not None or asked.get("client_id", "") in flow.registered:
@@ -42,19 +42,19 @@ def _is_ours(exchange: Exchange, asked: Mapping[str, str]) -> bool:
     return host_of(exchange.url) in [*servers, *named] or host_of(asked.get("resource")) in servers
 
 
-def _authorization(exchange: Exchange) -> Mapping[str, str]:
+def _authorization(exchange: ObservedExchange) -> Mapping[str, str]:
     """Return the parameters of a request for authorization."""
     asked = authorization_request(exchange)
     return asked if asked and _is_ours(exchange, asked) else {}
 
 
-def _code_request(exchange: Exchange) -> Mapping[str, str]:
+def _code_request(exchange: ObservedExchange) -> Mapping[str, str]:
     """Return the parameters of a request for authorization, or of one that trades a code."""
     asked = _requests(exchange)
     return asked if asked.get("grant_type", _TYPES[0]) == _TYPES[0] else {}
 
 
-def _answer(exchange: Exchange) -> Optional[Authorized]:
+def _answer(exchange: ObservedExchange) -> Optional[Authorized]:
     """Return the answer from which a client has the code that it trades; None if it was not seen."""
     code = mask_of(token_request(exchange).get("code"))
     known: Optional[Authorized] = flow_of(exchange).authorized.get(code) if code is not None else None
@@ -66,7 +66,7 @@ def _answer(exchange: Exchange) -> Optional[Authorized]:
 @rule("auth.pkce", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS) + exchanges(TRADES, sign="+")
       + exchanges(TRADES.replace("code_verifier=***00000002 ", ""), sign="-"))
-def pkce(exchange: Exchange) -> Verdict:
+def pkce(exchange: ObservedExchange) -> Verdict:
     """A client sends a challenge with the request for authorization, and its verifier with the code."""
     asked = _code_request(exchange)
     if not asked or "code" not in asked.get("response_type", "code").split():
@@ -80,7 +80,7 @@ def pkce(exchange: Exchange) -> Verdict:
   - C [5] GET https://as.example/.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-11-25"}
   - S [5] document {"issuer": "https://as.example", "authorization_endpoint": "https://as.example/authorize"}
 """ + authorizes(ASKS))
-def pkce_supported(exchange: Exchange) -> Verdict:
+def pkce_supported(exchange: ObservedExchange) -> Verdict:
     """A client does not go on with an authorization server whose metadata has no methods of PKCE."""
     issuer = issuer_of(exchange)
     if not _code_request(exchange) or issuer is None:
@@ -92,7 +92,7 @@ def pkce_supported(exchange: Exchange) -> Verdict:
 
 @rule("auth.pkce-s256", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("S256", "plain"), sign="-"))
-def pkce_hashed(exchange: Exchange) -> Verdict:
+def pkce_hashed(exchange: ObservedExchange) -> Verdict:
     """A client uses the method S256 where the authorization server has it."""
     asked, issuer = _authorization(exchange), issuer_of(exchange)
     if not asked.get("code_challenge"):
@@ -108,7 +108,7 @@ def pkce_hashed(exchange: Exchange) -> Verdict:
 
 @rule("auth.state", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS, sign="+") + authorizes(ASKS, sign="-", answer="code=***00000001&state=s2") + exchanges(TRADES))
-def has_state(exchange: Exchange) -> Verdict:
+def has_state(exchange: ObservedExchange) -> Verdict:
     """A client sends a state, and takes no code that comes with another."""
     asked = _authorization(exchange)
     if asked and not exchange.sent:
@@ -131,7 +131,7 @@ def _flagged(extra: str) -> str:
       + authorizes(ASKS, sign="+", answer="code=***00000001&state=s1&iss=https%3A%2F%2Fas.example")
       + authorizes(ASKS, sign="-", answer="code=***00000001&state=s1&iss=https%3A%2F%2Fas.example%2F")
       + exchanges(TRADES))
-def issuer_compared(exchange: Exchange) -> Verdict:
+def issuer_compared(exchange: ObservedExchange) -> Verdict:
     """A client takes no code that comes with another issuer than the one that it has asked, letter by letter."""
     answer = _answer(exchange)
     if answer is None or answer.issuer is None or "iss" not in answer.answer:
@@ -147,7 +147,7 @@ def issuer_compared(exchange: Exchange) -> Verdict:
       scene=_flagged(', "authorization_response_iss_parameter_supported": true')
       + authorizes(ASKS, sign="+", answer="code=***00000001&state=s1&iss=https%3A%2F%2Fas.example")
       + authorizes(ASKS, sign="-") + exchanges(TRADES))
-def issuer_demanded(exchange: Exchange) -> Verdict:
+def issuer_demanded(exchange: ObservedExchange) -> Verdict:
     """A client takes no code without an issuer from a server that promises to name it."""
     answer = _answer(exchange)
     if answer is None or answer.issuer is None or (
@@ -162,7 +162,7 @@ def issuer_demanded(exchange: Exchange) -> Verdict:
       beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS) + exchanges(TRADES, sign="+")
       + exchanges(TRADES.replace(" resource=http://127.0.0.1:8000/mcp", ""), sign="-"))
-def names_resource(exchange: Exchange) -> Verdict:
+def names_resource(exchange: ObservedExchange) -> Verdict:
     """A client names the resource for which it wants a token, in each of its requests."""
     asked = _requests(exchange)
     if not asked:
@@ -173,7 +173,7 @@ def names_resource(exchange: Exchange) -> Verdict:
 @rule("auth.resource-canonical", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("http%3A%2F%2F127.0.0.1%3A8000%2Fmcp", "mcp.example"),
                                                 sign="-"))
-def resource_is_uri(exchange: Exchange) -> Verdict:
+def resource_is_uri(exchange: ObservedExchange) -> Verdict:
     """A resource is a URI with scheme and host, and without a fragment."""
     value = _requests(exchange).get("resource")
     if not value:
@@ -181,7 +181,7 @@ def resource_is_uri(exchange: Exchange) -> Verdict:
     return Broken(value[:80], "resource") if split(value) is None or "#" in value else KEPT
 
 
-def _wanted(exchange: Exchange) -> str:
+def _wanted(exchange: ObservedExchange) -> str:
     """Return the resource that the last metadata document names; "" if there is none."""
     document = flow_of(exchange).resource
     value = document.get("resource") if document is not None else None
@@ -191,7 +191,7 @@ def _wanted(exchange: Exchange) -> str:
 @rule("auth.resource-identifies-server", on=RESPONSE, beside=True, needs="http documents",
       follows="auth.resource-canonical", scene=found("2025-11-25") + authorizes(ASKS + "&scope=a", sign="+")
       + authorizes(ASKS.replace("127.0.0.1%3A8000%2Fmcp", "as.example") + "&scope=a", sign="-"))
-def resource_is_server(exchange: Exchange) -> Verdict:
+def resource_is_server(exchange: ObservedExchange) -> Verdict:
     """The resource is the MCP server for which the token is."""
     value, flow = _requests(exchange).get("resource"), flow_of(exchange)
     if not value or split(value) is None:
@@ -208,7 +208,7 @@ def resource_is_server(exchange: Exchange) -> Verdict:
 @rule("auth.resource-most-specific", on=RESPONSE, beside=True, needs="http documents",
       scene=found("2025-11-25") + authorizes(ASKS + "&scope=a", sign="+")
       + authorizes(ASKS.replace("8000%2Fmcp", "8000") + "&scope=a", sign="-"))
-def resource_is_specific(exchange: Exchange) -> Verdict:
+def resource_is_specific(exchange: ObservedExchange) -> Verdict:
     """The resource has the path that the metadata of the server has."""
     value, wanted = _requests(exchange).get("resource"), _wanted(exchange)
     if not value or not wanted or host_of(value) != host_of(wanted):
@@ -222,7 +222,7 @@ def resource_is_specific(exchange: Exchange) -> Verdict:
 @rule("auth.resource-no-trailing-slash", on=RESPONSE, beside=True, needs="http documents",
       scene=found("2025-11-25") + authorizes(ASKS + "&scope=a", sign="+")
       + authorizes(ASKS.replace("8000%2Fmcp", "8000%2Fmcp%2F") + "&scope=a", sign="-"))
-def no_slash(exchange: Exchange) -> Verdict:
+def no_slash(exchange: ObservedExchange) -> Verdict:
     """The resource ends without a slash, unless it is named with one."""
     value, wanted = _requests(exchange).get("resource"), _wanted(exchange)
     if not value or not wanted or plain(value) != plain(wanted):
@@ -233,7 +233,7 @@ def no_slash(exchange: Exchange) -> Verdict:
 
 # Redirects
 
-def _redirects(exchange: Exchange) -> Any:
+def _redirects(exchange: ObservedExchange) -> Any:
     listed = registration(exchange).get("redirect_uris")
     single = _authorization(exchange).get("redirect_uri")
     return listed if isinstance(listed, list) else [single] if single and not exchange.sent else []
@@ -242,7 +242,7 @@ def _redirects(exchange: Exchange) -> Any:
 @rule("auth.redirect-https-or-localhost", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + registers(NATIVE, sign="+") + registers(NATIVE.replace("127.0.0.1", "10.0.0.5"), sign="-"),
       reading="an address of this machine is as good as the name localhost")
-def redirects_are_safe(exchange: Exchange) -> Verdict:
+def redirects_are_safe(exchange: ObservedExchange) -> Verdict:
     """A redirect goes to this machine, or by https."""
     uris = _redirects(exchange)
     bad = [each for each in uris[:64] if not isinstance(each, str) or not (
@@ -261,7 +261,7 @@ def _without_port(uri: str) -> str:
 
 @rule("auth.redirect-registered", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + registers(NATIVE) + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("%2Fcb", "%2Fother"), sign="-"))
-def redirect_is_registered(exchange: Exchange) -> Verdict:
+def redirect_is_registered(exchange: ObservedExchange) -> Verdict:
     """A client asks for a redirect that it has registered."""
     asked = _authorization(exchange)
     known: Optional[Registered] = flow_of(exchange).registered.get(asked.get("client_id", ""))
@@ -278,25 +278,25 @@ def redirect_is_registered(exchange: Exchange) -> Verdict:
 @rule("auth.scope-authoritative", on=RESPONSE, beside=True, needs="http documents", scene=challenged(
     "2025-11-25", "Bearer scope=\\\"a b\\\"") + authorizes(ASKS + "&scope=a+b", sign="+")
     + authorizes(ASKS + "&scope=a", sign="-"))
-def asks_for_challenged(exchange: Exchange) -> Verdict:
+def asks_for_challenged(exchange: ObservedExchange) -> Verdict:
     """A client asks for all scopes of the challenge."""
     flow, asked = flow_of(exchange), _authorization(exchange)
-    wanted = words(flow.stepping if flow.stepping is not None else flow.scope)
+    wanted = scopes_of(flow.stepping if flow.stepping is not None else flow.scope)
     if not asked or not wanted:
         return None
-    missing = wanted - words(asked.get("scope"))
+    missing = wanted - scopes_of(asked.get("scope"))
     return Broken("without %s" % sorted(missing)[0][:60], "scope") if missing else KEPT
 
 
 @rule("auth.scope-from-challenge", on=RESPONSE, beside=True, needs="http documents", follows="auth.scope-authoritative",
       scene=challenged("2025-11-25", "Bearer scope=\\\"a\\\"") + authorizes(ASKS + "&scope=a", sign="+")
       + authorizes(ASKS + "&scope=a+b", sign="-"))
-def asks_for_no_more(exchange: Exchange) -> Verdict:
+def asks_for_no_more(exchange: ObservedExchange) -> Verdict:
     """A client asks for the scopes of the first challenge, and for no others."""
     flow, asked = flow_of(exchange), _authorization(exchange)
     if not asked or flow.challenge is None or flow.scope is None or flow.stepping is not None or len(flow.issued):
         return None
-    more = words(asked.get("scope")) ^ words(flow.scope)
+    more = scopes_of(asked.get("scope")) ^ scopes_of(flow.scope)
     return Broken("%s" % (asked.get("scope") or "(none)")[:80], "scope") if more - {"offline_access"} else KEPT
 
 
@@ -308,7 +308,7 @@ def asks_for_no_more(exchange: Exchange) -> Verdict:
     S [4] document {"resource": "http://127.0.0.1:8000/mcp", "authorization_servers": ["https://as.example"], \
 "scopes_supported": ["a", "b"]}
 """ + authorizes(ASKS + "&scope=a+b", sign="+") + authorizes(ASKS + "&scope=a", sign="-"))
-def asks_for_supported(exchange: Exchange) -> Verdict:
+def asks_for_supported(exchange: ObservedExchange) -> Verdict:
     """A client to which no scope is named asks for all that the metadata of the resource has."""
     flow, asked = flow_of(exchange), _authorization(exchange)
     if not asked or flow.challenge is None or flow.scope is not None or flow.stepping is not None:
@@ -316,8 +316,8 @@ def asks_for_supported(exchange: Exchange) -> Verdict:
     if len(flow.issued) or flow.resource is None or "scope" in flow.challenge.parameters:
         return None
     listed = flow.resource.get("scopes_supported", [])
-    wanted = words(" ".join(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else "")
-    other = words(asked.get("scope")) ^ wanted
+    wanted = scopes_of(" ".join(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else "")
+    other = scopes_of(asked.get("scope")) ^ wanted
     return Broken("%s" % (asked.get("scope") or "(none)")[:80], "scope") if other - {"offline_access"} else KEPT
 
 
@@ -332,10 +332,10 @@ resource_metadata=\\"http://127.0.0.1:8000/.well-known/oauth-protected-resource/
 @rule("auth.scope-keep-previous", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + authorizes(ASKS + "&scope=a") + exchanges(TRADES) + _STEP
       + authorizes(ASKS + "&scope=a+b", 10, "+") + authorizes(ASKS + "&scope=b", 10, "-"))
-def keeps_scopes(exchange: Exchange) -> Verdict:
+def keeps_scopes(exchange: ObservedExchange) -> Verdict:
     """A client that needs more scopes asks for those that it had, too."""
     flow, asked = flow_of(exchange), _authorization(exchange)
     if not asked or flow.stepping is None or flow.requested is None:
         return None
-    lost = words(flow.requested) - words(asked.get("scope"))
+    lost = scopes_of(flow.requested) - scopes_of(asked.get("scope"))
     return Broken("without %s" % sorted(lost)[0][:60], "scope") if lost else KEPT

@@ -5,10 +5,10 @@ from typing import Any, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import bearer, challenges, mask_of, query_of
-from ...observed import Exchange
+from ...observed import ObservedExchange
 from ...rules import KEPT, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from .auth_discovery import found
-from .auth_flow import Flow, Issued, flow_of, host_of, is_served, plain, token_of, words
+from .auth_flow import Flow, Issued, flow_of, host_of, is_served, plain, scopes_of, token_of
 from .auth_registration import TRADES, exchanges, server
 
 UNDECIDED.update({
@@ -24,13 +24,13 @@ _CHALLENGE = ('Bearer error=\\"insufficient_scope\\", scope=\\"b\\", resource_me
               '.well-known/oauth-protected-resource/mcp\\"')
 
 
-def _sends(exchange: Exchange) -> bool:
+def _sends(exchange: ObservedExchange) -> bool:
     """Return True for an exchange of messages over HTTP, or a GET or DELETE of their address."""
     return exchange.connection.http and (bool(exchange.sent) or exchange.is_mcp and exchange.method in (
         "GET", "DELETE"))
 
 
-def _issued(exchange: Exchange) -> Optional[Issued]:
+def _issued(exchange: ObservedExchange) -> Optional[Issued]:
     """Return where the token of a request was issued; None if it has none, or that was not seen."""
     token = token_of(exchange)
     known: Optional[Issued] = flow_of(exchange).issued.get(token) if token is not None else None
@@ -51,7 +51,7 @@ def _is_issued(flow: Flow, value: str) -> bool:
   - C [9 X-Api-Token=***0000000a] #2 tools/list {}
     S [9] #2 {"tools": []}
 """ % _AUTH)
-def sent_as_bearer(exchange: Exchange) -> Verdict:
+def sent_as_bearer(exchange: ObservedExchange) -> Verdict:
     """A client sends its token in `Authorization`, as a bearer token, and nowhere else."""
     if not _sends(exchange):
         return None
@@ -78,7 +78,7 @@ def sent_as_bearer(exchange: Exchange) -> Verdict:
     S [3] 405
     S [3] end
 """)
-def not_in_query(exchange: Exchange) -> Verdict:
+def not_in_query(exchange: ObservedExchange) -> Verdict:
     """A client does not send its token in the query of an address."""
     if not _sends(exchange):
         return None
@@ -96,7 +96,7 @@ class Used:
         self.since: "Forgetful[Tuple[str, str], float]" = Forgetful(Bounds().entries)
 
 
-def _session_of(exchange: Exchange) -> Tuple[str, str]:
+def _session_of(exchange: ObservedExchange) -> Tuple[str, str]:
     """Return the path and the session of a request, also of the one that opens the session; "" if it has none."""
     named = exchange.header("mcp-session-id") or exchange.answer_header("mcp-session-id")
     return exchange.path, named or ""
@@ -110,7 +110,7 @@ def _session_of(exchange: Exchange) -> Tuple[str, str]:
   - C [4] #2 tools/list {}
     S [4] #2 {"tools": []}
 """)
-def each_time(exchange: Exchange) -> Verdict:
+def each_time(exchange: ObservedExchange) -> Verdict:
     """A client that has a token sends it with every request."""
     key = _session_of(exchange)
     since = exchange.connection.state(Used).since.get(key)
@@ -128,13 +128,13 @@ def each_time(exchange: Exchange) -> Verdict:
     return Broken("a request without it", "Authorization")
 
 
-def _opens(exchange: Exchange) -> bool:
+def _opens(exchange: ObservedExchange) -> bool:
     """Return True for the first request of a client."""
     return bool(exchange.sent) and exchange.sent[0].method in ("initialize", "server/discover")
 
 
 @observe(on=RESPONSE, when="guarded")
-def note_used(exchange: Exchange) -> None:
+def note_used(exchange: ObservedExchange) -> None:
     """Note that a request with a token was served; a refusal ends that."""
     used, key = exchange.connection.state(Used).since, _session_of(exchange)
     if not _sends(exchange):
@@ -145,7 +145,7 @@ def note_used(exchange: Exchange) -> None:
         used[key] = exchange.answered or exchange.opened
 
 
-def _listed(flow: Flow, exchange: Exchange) -> Any:
+def _listed(flow: Flow, exchange: ObservedExchange) -> Any:
     """Return the issuers that the metadata of an MCP server names; None if there is none for it."""
     for document in reversed(flow.resources.values()[-16:]):
         if host_of(document.get("resource")) == host_of(exchange.url):
@@ -164,7 +164,7 @@ def _listed(flow: Flow, exchange: Exchange) -> Any:
     C [9 %s] #2 tools/list {}
     S [9] #2 {"tools": []}
 """ % _AUTH)
-def tokens_of_its_server(exchange: Exchange) -> Verdict:
+def tokens_of_its_server(exchange: ObservedExchange) -> Verdict:
     """A client sends to a server only tokens of the authorization servers that it names."""
     token, flow = _issued(exchange), flow_of(exchange)
     if token is None or token.issuer is None or not exchange.sent or exchange.opened <= flow.settled:
@@ -186,7 +186,7 @@ def tokens_of_its_server(exchange: Exchange) -> Verdict:
     C [9 %s] #2 tools/list {}
     S [9] #2 {"tools": []}
 """ % _AUTH)
-def not_expired(exchange: Exchange) -> Verdict:
+def not_expired(exchange: ObservedExchange) -> Verdict:
     """A server does not take a token whose time is over."""
     token = _issued(exchange)
     if token is None or token.expires is None or not exchange.sent or not is_served(exchange):
@@ -211,7 +211,7 @@ _TWO = """
     C [9 %s] #2 tools/list {}
     S [9] #2 {"tools": []}
 """ % _AUTH)
-def meant_for_it(exchange: Exchange) -> Verdict:
+def meant_for_it(exchange: ObservedExchange) -> Verdict:
     """A server does not take a token that was issued for another."""
     token, flow = _issued(exchange), flow_of(exchange)
     if token is None or not token.resource or not exchange.sent or not is_served(exchange):
@@ -227,13 +227,13 @@ def meant_for_it(exchange: Exchange) -> Verdict:
 
 # What a server says
 
-def _error(exchange: Exchange) -> str:
+def _error(exchange: ObservedExchange) -> str:
     """Return the error in the challenge of an answer to a message; "" if there is none."""
     challenge = bearer(exchange) if exchange.sent and exchange.connection.http else None
     return challenge.parameters.get("error", "") if challenge is not None else ""
 
 
-def _status(exchange: Exchange, error: str, status: int) -> Verdict:
+def _status(exchange: ObservedExchange, error: str, status: int) -> Verdict:
     if _error(exchange) != error:
         return None
     return KEPT if exchange.status == status else Broken("%s with %s" % (error, exchange.status), "status")
@@ -246,7 +246,7 @@ def _status(exchange: Exchange, error: str, status: int) -> Verdict:
   - S [3] 400 {"WWW-Authenticate": "Bearer error=\\"invalid_token\\", scope=\\"a\\""}
     S [3] end
 """ % _AUTH)
-def invalid_is_401(exchange: Exchange) -> Verdict:
+def invalid_is_401(exchange: ObservedExchange) -> Verdict:
     """A token that is not valid is answered by 401."""
     return _status(exchange, "invalid_token", 401)
 
@@ -259,7 +259,7 @@ def invalid_is_401(exchange: Exchange) -> Verdict:
   - S [3] 401 {"WWW-Authenticate": "%s"}
     S [3] end
 """ % (_AUTH, _CHALLENGE, _CHALLENGE))
-def insufficient_is_403(exchange: Exchange) -> Verdict:
+def insufficient_is_403(exchange: ObservedExchange) -> Verdict:
     """A token whose scopes do not suffice is answered by 403."""
     return _status(exchange, "insufficient_scope", 403)
 
@@ -271,7 +271,7 @@ def insufficient_is_403(exchange: Exchange) -> Verdict:
   - S [3] 401 {"WWW-Authenticate": "Bearer error=\\"invalid_request\\", scope=\\"a\\""}
     S [3] end
 """ % _AUTH)
-def malformed_is_400(exchange: Exchange) -> Verdict:
+def malformed_is_400(exchange: ObservedExchange) -> Verdict:
     """A request whose authorization is malformed is answered by 400."""
     return _status(exchange, "invalid_request", 400)
 
@@ -284,7 +284,7 @@ def malformed_is_400(exchange: Exchange) -> Verdict:
   - S [3] 401
     S [3] end
 """ % _AUTH)
-def refused_by_challenge(exchange: Exchange) -> Verdict:
+def refused_by_challenge(exchange: ObservedExchange) -> Verdict:
     """A token that is refused is answered with a challenge."""
     if exchange.status != 401 or token_of(exchange) is None or not exchange.sent:
         return None
@@ -292,7 +292,7 @@ def refused_by_challenge(exchange: Exchange) -> Verdict:
     return KEPT if challenges(value) else Broken("401 without it", "WWW-Authenticate")
 
 
-def _forbidden(exchange: Exchange) -> Any:
+def _forbidden(exchange: ObservedExchange) -> Any:
     """Return the parameters of the challenge of a 403 to a request with a token; None if there is none."""
     challenge = bearer(exchange) if exchange.status == 403 and exchange.sent and token_of(exchange) else None
     return None if challenge is None else challenge.parameters
@@ -313,7 +313,7 @@ _METADATA = 'resource_metadata=\\"http://127.0.0.1:8000/.well-known/oauth-protec
 
 @rule("auth.insufficient-scope-error", on=RESPONSE, when="refused", needs="http",
       scene=_scene('Bearer scope=\\"b\\", ' + _METADATA))
-def says_why(exchange: Exchange) -> Verdict:
+def says_why(exchange: ObservedExchange) -> Verdict:
     """The challenge of a 403 says that the scopes do not suffice."""
     parameters = _forbidden(exchange)
     if parameters is None:
@@ -323,7 +323,7 @@ def says_why(exchange: Exchange) -> Verdict:
 
 @rule("auth.insufficient-scope-scope", on=RESPONSE, when="refused", needs="http",
       scene=_scene('Bearer error=\\"insufficient_scope\\", ' + _METADATA))
-def says_which(exchange: Exchange) -> Verdict:
+def says_which(exchange: ObservedExchange) -> Verdict:
     """The challenge of a 403 says which scopes are needed."""
     parameters = _forbidden(exchange)
     if parameters is None or parameters.get("error") != "insufficient_scope":
@@ -333,7 +333,7 @@ def says_which(exchange: Exchange) -> Verdict:
 
 @rule("auth.insufficient-scope-resource-metadata", on=RESPONSE, when="refused", needs="http",
       scene=_scene('Bearer error=\\"insufficient_scope\\", scope=\\"b\\"'))
-def says_where(exchange: Exchange) -> Verdict:
+def says_where(exchange: ObservedExchange) -> Verdict:
     """The challenge of a 403 says where the metadata of the resource is."""
     parameters = _forbidden(exchange)
     if parameters is None or parameters.get("error") != "insufficient_scope":
@@ -343,11 +343,11 @@ def says_where(exchange: Exchange) -> Verdict:
 
 # Asking for more
 
-class Step:
+class StepUp:
     """The fate of a request for which scopes did not suffice."""
 
     def __init__(self) -> None:
-        self.wanted = words("")
+        self.wanted = scopes_of("")
         self.token: Optional[str] = None
         self.same = 0
         self.rounds = 0
@@ -357,24 +357,24 @@ class Steps:
     """The requests for which scopes did not suffice: by path, method and name."""
 
     def __init__(self) -> None:
-        self.known: "Forgetful[Any, Step]" = Forgetful(Bounds().entries)
+        self.known: "Forgetful[Any, StepUp]" = Forgetful(Bounds().entries)
 
 
-def _operation(exchange: Exchange) -> Tuple[str, str, str]:
+def _operation(exchange: ObservedExchange) -> Tuple[str, str, str]:
     first = exchange.sent[0]
     return exchange.path, first.method, str(first.params.get("name", first.params.get("uri")))[:200]
 
 
-def _step(exchange: Exchange) -> Optional[Step]:
+def _step(exchange: ObservedExchange) -> Optional[StepUp]:
     """Return what was before a request for which scopes do not suffice; None for any other answer."""
     if _error(exchange) != "insufficient_scope" or token_of(exchange) is None:
         return None
-    known: Step = exchange.connection.state(Steps).known.get(_operation(exchange)) or Step()
+    known: StepUp = exchange.connection.state(Steps).known.get(_operation(exchange)) or StepUp()
     return known
 
 
 @observe(on=RESPONSE, when="guarded")
-def note_step(exchange: Exchange) -> None:
+def note_step(exchange: ObservedExchange) -> None:
     """Note a request for which scopes do not suffice; one that is served is forgotten."""
     steps = exchange.connection.state(Steps).known
     step = _step(exchange)
@@ -386,7 +386,7 @@ def note_step(exchange: Exchange) -> None:
     step.same = step.same + 1 if same else 1
     step.rounds += not same
     challenge = bearer(exchange)
-    step.wanted = words(challenge.parameters.get("scope")) if challenge is not None else words("")
+    step.wanted = scopes_of(challenge.parameters.get("scope")) if challenge is not None else scopes_of("")
     step.token = token_of(exchange)
     if _operation(exchange) not in steps:
         steps[_operation(exchange)] = step
@@ -406,7 +406,7 @@ def _refusals(count: int, tokens: str, sign: str) -> str:
 """ + _refusals(4, "***0000000a", " ") + _refusals(5, "***0000000a", "-")[len(_refusals(4, "***0000000a", "-")):]
       + _refusals(1, "***0000000b", "+").replace("20", "30"),
       reading="the same request with the same token, refused five times, is no appropriate way")
-def steps_up(exchange: Exchange) -> Verdict:
+def steps_up(exchange: ObservedExchange) -> Verdict:
     """A client whose scopes do not suffice gets a token with more, and does not repeat the request as it was."""
     step = _step(exchange)
     if step is None:
@@ -420,7 +420,7 @@ def steps_up(exchange: Exchange) -> Verdict:
     on http 2025-11-25 nosession
 """ + _refusals(5, "***0000001%d", " ") + _refusals(6, "***0000001%d", "-")[len(_refusals(5, "***0000001%d", "-")):],
       reading="more than five tokens for the same request are no limit")
-def gives_up(exchange: Exchange) -> Verdict:
+def gives_up(exchange: ObservedExchange) -> Verdict:
     """A client does not get token after token for a request that is refused each time."""
     step = _step(exchange)
     if step is None or step.token == token_of(exchange):
@@ -440,12 +440,12 @@ def gives_up(exchange: Exchange) -> Verdict:
   - S [10] 403 {"WWW-Authenticate": "%s"}
     S [10] end
 """ % (_CHALLENGE, _CHALLENGE.replace('scope=\\"b\\"', 'scope=\\"c\\"')))
-def all_at_once(exchange: Exchange) -> Verdict:
+def all_at_once(exchange: ObservedExchange) -> Verdict:
     """A server names all scopes that a request needs at once, and not one after the other."""
     step, token, challenge = _step(exchange), _issued(exchange), bearer(exchange)
     if step is None or challenge is None or token is None or not step.wanted or step.token == token_of(exchange):
         return None
-    if token.scope is None or not step.wanted <= words(token.scope):
+    if token.scope is None or not step.wanted <= scopes_of(token.scope):
         return CannotTell("whether the token has the scopes that were wanted")
-    more = words(challenge.parameters.get("scope")) - step.wanted - words(token.scope)
+    more = scopes_of(challenge.parameters.get("scope")) - step.wanted - scopes_of(token.scope)
     return Broken("%s, too" % sorted(more)[0][:60], "WWW-Authenticate") if more else KEPT

@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 from .....methods import CANCELLED, INITIALIZE, LISTEN, PROGRESS
 from .....wiretrace import CLIENT, SERVER
-from ...observed import ERROR, NOTIFICATION, RESULT, Connection, Exchange, Message
+from ...observed import ERROR, NOTIFICATION, RESULT, Message, ObservedConnection, ObservedExchange
 from ...rules import END, FINISH, KEPT, PROCESS, UNDECIDED, Broken, CannotTell, Happening, Verdict, observe, rule
 from ...values import shown
 from .utilities import request_of_token
@@ -193,7 +193,7 @@ def _late(message: Message, request: Optional[Message]) -> Verdict:
         "whether the message was under way already")
 
 
-def _silent(connection: Connection) -> Verdict:
+def _silent(connection: ObservedConnection) -> Verdict:
     """Return KEPT if a request was cancelled and has had no response."""
     return KEPT if any("cancelled" in each.notes for party in (CLIENT, SERVER)
                        for each in connection.pending[party].values()) else None
@@ -213,7 +213,7 @@ def _silent(connection: Connection) -> Verdict:
 """)
 def no_response(subject: Any) -> Verdict:
     """A request that was cancelled has no response any more."""
-    if isinstance(subject, Connection):
+    if isinstance(subject, ObservedConnection):
         return _silent(subject)
     verdict = _late(subject, subject.request)
     return Broken(verdict, party=subject.sender) if isinstance(verdict, str) else verdict
@@ -231,7 +231,7 @@ def no_response(subject: Any) -> Verdict:
 """)
 def no_further_messages(subject: Any) -> Verdict:
     """On stdio a server sends nothing more for a request that was cancelled."""
-    if isinstance(subject, Connection):
+    if isinstance(subject, ObservedConnection):
         return _silent(subject) if subject.transport == "stdio" else None
     if subject.connection.transport != "stdio" or subject.sender != SERVER:
         return None
@@ -307,7 +307,7 @@ def ignore_malformed(subject: Any) -> Verdict:
   + S [1] notifications/cancelled {"requestId": 1, "_meta": {"io.modelcontextprotocol/subscriptionId": 1}}
     S [1] end
 """)
-def server_subscription_teardown(exchange: Exchange) -> Verdict:
+def server_subscription_teardown(exchange: ObservedExchange) -> Verdict:
     """A server that ends a subscription says so: it answers the request that opened it, or cancels it."""
     asked = exchange.request
     if asked is None or exchange.status != 200 or not exchange.stream or asked.answer == ERROR:
@@ -330,7 +330,7 @@ def server_subscription_teardown(exchange: Exchange) -> Verdict:
     C #2 ping
     S #2 {}
 """)
-def establish(connection: Connection) -> Verdict:
+def establish(connection: ObservedConnection) -> Verdict:
     """A request has a timeout: without an answer it is cancelled at some time."""
     kept = None
     for party in (CLIENT, SERVER):

@@ -23,7 +23,7 @@ from ...observed import ERROR, META_REVISION, NOTIFICATION, REQUEST, RESULT, Mes
 from ...rounds import answers
 from ...rules import ANSWERED, KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import at, has_mask, is_integer, masked, short
-from .lifecycle import UNDECLARED, stage
+from .lifecycle import UNDECLARED, phase
 from .versioning import (
     HEADER_MISMATCH, MISSING_CAPABILITY, MODERN_CODES, UNSUPPORTED_VERSION, Era, speaks_modern, strings,
 )
@@ -176,7 +176,7 @@ def fitting(message: Message) -> Verdict:
 
 
 @rule("schema.unknown-method", on=(REQUEST, NOTIFICATION), follows=_ANY, row=_row("schema.unknown-method", "SHOULD"),
-      facts=stage, scene="""
+      facts=phase, scene="""
     on stdio 2025-06-18
   + C #1 tools/list
   + S #1 {"tools": []}

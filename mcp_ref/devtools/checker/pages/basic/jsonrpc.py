@@ -8,8 +8,8 @@ from typing import Any, Dict, Optional, Union
 from .....methods import NOTIFICATION as A_NOTIFICATION, REQUEST as A_REQUEST, known_since, lookup
 from .....revisions import Revision
 from .....wiretrace import CLIENT, SERVER
-from ...bounds import Bounds, Forgetful, Seen
-from ...observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Batch, Message, id_key
+from ...bounds import Bounds, Forgetful, UsedIds
+from ...observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Message, ObservedBatch, id_key
 from ...rules import BATCH, KEPT, MESSAGE, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import is_integer, is_object_text, shown, typed
 
@@ -43,11 +43,11 @@ def _is_plain(id: Any) -> bool:
     return type(id) is int or (isinstance(id, str) and len(id) <= _LONG_ID)
 
 
-class Ids:
+class UsedRequestIds:
     """The ids that each party has used in a session."""
 
     def __init__(self) -> None:
-        self.used: Dict[str, Seen] = {party: Seen(Bounds().ids) for party in (CLIENT, SERVER)}
+        self.used: Dict[str, UsedIds] = {party: UsedIds(Bounds().ids) for party in (CLIENT, SERVER)}
 
 
 @lru_cache(maxsize=1024)
@@ -85,7 +85,7 @@ def envelope(message: Message) -> Optional[Broken]:
     return None
 
 
-def _form(message: Union[Message, Batch]) -> Any:
+def _form(message: Union[Message, ObservedBatch]) -> Any:
     """Return the facts about the form of a request or a result: its method, if the form is good.
 
     Any other message is returned itself, for it is like no other.
@@ -105,9 +105,9 @@ def _form(message: Union[Message, Batch]) -> Any:
   - C> {"jsonrpc": 2.0, "id": 1, "method": "ping"}
     S #1 {}
 """)
-def follow_spec(message: Union[Message, Batch]) -> Verdict:
+def follow_spec(message: Union[Message, ObservedBatch]) -> Verdict:
     """A message has the members of a JSON-RPC 2.0 request, notification or response, and the version in jsonrpc."""
-    if isinstance(message, Batch):
+    if isinstance(message, ObservedBatch):
         return None if message else "an empty array"
     if message.kind != NOISE:
         return envelope(message) or KEPT
@@ -177,7 +177,7 @@ def request_id_unique_session(message: Message) -> Verdict:
     """No request has an id that its sender has used before in the session."""
     if type(message.id) not in (str, int):
         return None
-    used = message.session.state(Ids).used[message.sender]
+    used = message.session.state(UsedRequestIds).used[message.sender]
     if message.id not in used:
         return CannotTell("the first ids of so many") if used.forgot else KEPT
     if message.exchange is None:
@@ -420,9 +420,9 @@ def error_code_integer(message: Message) -> Verdict:
 @observe(on=REQUEST)
 def remember_id(message: Message) -> None:
     """Note the id of a request; a trace of others may hold several sessions of a pipe, each with its handshake."""
-    ids = message.session.state(Ids)
+    ids = message.session.state(UsedRequestIds)
     if message.method == "initialize" and message.sender == CLIENT and "start" not in message.connection.recorded:
-        ids.used = Ids().used
+        ids.used = UsedRequestIds().used
     if type(message.id) in (str, int):
         ids.used[message.sender].add(message.id)
 
@@ -445,7 +445,7 @@ def remember_faults(message: Message) -> None:
 
 
 @observe(on=BATCH)
-def remember_empty(batch: Batch) -> None:
+def remember_empty(batch: ObservedBatch) -> None:
     """Note a batch that is not allowed, or empty: it may be answered by an error without id."""
     agreed = batch.session.initialize_result is not None and batch.revision is not None and batch.revision.batching
     if not batch or not agreed:

@@ -7,7 +7,9 @@ from typing import Any, Dict, List, Optional, Union
 
 from .....methods import LOG_MESSAGE, NOTIFICATION as A_NOTIFICATION, SENDER, known_since, lookup
 from .....wiretrace import CLIENT, SERVER
-from ...observed import ERROR, META_REVISION, NOTIFICATION, REQUEST, RESULT, Batch, Connection, Message, Session
+from ...observed import (
+    ERROR, META_REVISION, NOTIFICATION, REQUEST, RESULT, Message, ObservedBatch, ObservedConnection, ObservedSession,
+)
 from ...rules import BATCH, FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import short, typed
 
@@ -23,7 +25,7 @@ _BEFORE = ("initialize", "ping", "notifications/message")
 """Methods that may come before the handshake: pings, and the server's log."""
 
 
-class Early:
+class EarlyMessages:
     """The first message of a session that came before `initialize`, and the first request before `initialized`."""
 
     def __init__(self) -> None:
@@ -48,13 +50,13 @@ class Served:
     S #1 {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
     C notifications/initialized
 """)
-def init_first(message: Union[Message, Connection]) -> Verdict:
+def init_first(message: Union[Message, ObservedConnection]) -> Verdict:
     """A session begins with the handshake; only pings and log messages may come before it."""
-    if isinstance(message, Connection):
+    if isinstance(message, ObservedConnection):
         return _never_opened(message)
     if message.sender != CLIENT or message.session.initialize is not None:
         return None
-    first = message.session.state(Early).first
+    first = message.session.state(EarlyMessages).first
     if first is None:
         return KEPT if message.session.from_start else CannotTell("the beginning of the session")
     if message.exchange is not None and first.session.id is None and message.connection.transport != "http+sse":
@@ -62,9 +64,9 @@ def init_first(message: Union[Message, Connection]) -> Verdict:
     return Broken("%s before initialize" % first.method, party=first.sender, at=first)
 
 
-def _never_opened(connection: Connection) -> Verdict:
+def _never_opened(connection: ObservedConnection) -> Verdict:
     """Return the verdict about a connection without handshake, and without a request that names its revision."""
-    first = connection.default.state(Early).first
+    first = connection.default.state(EarlyMessages).first
     if first is None or connection.transport == "streamable-http" or connection.revision is not None:
         return None
     if not connection.default.from_start or connection.default.initialize is not None or connection.noise[CLIENT]:
@@ -134,7 +136,7 @@ def init_response(message: Message) -> Verdict:
     return next((each for each in verdicts if each is not KEPT), KEPT)
 
 
-def stage(subject: object) -> Any:
+def phase(subject: object) -> Any:
     """Return the facts about the stage of a session in which a method is used, if it is before or after a handshake.
 
     During it, in a gap, and for methods that the revision does not have, what is judged itself.
@@ -150,7 +152,7 @@ def stage(subject: object) -> Any:
 
 
 @rule("lifecycle.initialized-notification", on=(REQUEST, FINISH), party=CLIENT, follows="session:jsonrpc.*",
-      facts=stage, scene="""
+      facts=phase, scene="""
     on stdio 2025-06-18 bare
     C #1 initialize {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
     S #1 {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
@@ -160,11 +162,11 @@ def stage(subject: object) -> Any:
 """)
 def initialized_notification(subject: object) -> Verdict:
     """After the handshake the client sends `notifications/initialized` before it goes on."""
-    connection = subject if isinstance(subject, Connection) else getattr(subject, "connection")
+    connection = subject if isinstance(subject, ObservedConnection) else getattr(subject, "connection")
     if not connection.recorded:
         return CannotTell("what was lost in a gap")
-    if isinstance(subject, Connection):
-        unready = [] if not subject.http else [each.state(Early).unready for each in sessions_of(subject)
+    if isinstance(subject, ObservedConnection):
+        unready = [] if not subject.http else [each.state(EarlyMessages).unready for each in sessions_of(subject)
                                                if each.initialized is None]
         late: List[Message] = [each for each in unready if each is not None]
         return Broken("%s, but never notifications/initialized" % late[0].method, at=late[0]) if late else None
@@ -181,7 +183,7 @@ def initialized_notification(subject: object) -> Verdict:
 
 
 def _once(message: Message, evidence: str) -> Verdict:
-    early = message.session.state(Early)
+    early = message.session.state(EarlyMessages)
     told, early.told = early.told, True
     return None if told else evidence
 
@@ -191,13 +193,13 @@ def _is_work(message: Message) -> bool:
         message.revision is None or message.revision.handshake)
 
 
-def sessions_of(connection: Connection) -> List[Session]:
+def sessions_of(connection: ObservedConnection) -> List[ObservedSession]:
     """Return the sessions of a connection that are remembered."""
     return [*connection.sessions.values(), connection.default]
 
 
 @rule("lifecycle.client-no-early-requests", on=REQUEST, when="client", follows="session:jsonrpc.*",
-      facts=stage, scene="""
+      facts=phase, scene="""
     on stdio 2025-06-18 bare
     C #1 initialize {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
   + C #2 ping
@@ -238,14 +240,14 @@ def server_no_early_requests(message: Message) -> Verdict:
         return KEPT
     if message.connection.http and message.session.id is None:
         return CannotTell("which client it was, without session ids")
-    if message.connection.http and message.session.state(Early).unready is not None:
+    if message.connection.http and message.session.state(EarlyMessages).unready is not None:
         return CannotTell("whether notifications/initialized is on its way: two POSTs may overtake each other")
     return "%s before notifications/initialized" % message.method
 
 
 def _foreign(subject: object) -> Verdict:
     """Return the verdict about a method of another revision, or a batch where there is none."""
-    if isinstance(subject, Batch):
+    if isinstance(subject, ObservedBatch):
         if subject.session.initialize_result is None or subject.revision is None or not subject:
             return None
         return KEPT if subject.revision.batching else "a batch of %d messages" % len(subject)
@@ -258,7 +260,7 @@ def _foreign(subject: object) -> Verdict:
 
 
 @rule("lifecycle.respect-version", on=(REQUEST, NOTIFICATION, BATCH), follows=("http.*", "stdio.*"),
-      facts=stage, scene="""
+      facts=phase, scene="""
     on stdio 2025-06-18
   + C> {"jsonrpc": "2.0", "id": 1, "method": "ping"}
   - C> [{"jsonrpc": "2.0", "id": 1, "method": "ping"}]
@@ -269,7 +271,7 @@ def respect_version(subject: object) -> Verdict:
     return _foreign(subject)
 
 
-@rule("lifecycle.respect-version-should", on=(REQUEST, NOTIFICATION), facts=stage, scene="""
+@rule("lifecycle.respect-version-should", on=(REQUEST, NOTIFICATION), facts=phase, scene="""
     on stdio 2025-03-26
   + S #1 sampling/createMessage {"messages": [], "maxTokens": 1}
   - S #1 elicitation/create {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}
@@ -299,13 +301,13 @@ def declared_by_client(message: Message, capability: str) -> Verdict:
                                      "capabilities." + capability)
 
 
-def _undeclared(message: Union[Message, Connection]) -> Verdict:
+def _undeclared(message: Union[Message, ObservedConnection]) -> Verdict:
     """Return the verdict about the use of a capability.
 
     A notification is judged when it comes. A request is judged with its response, which shows who is at fault: a party
     that serves what it has not declared breaks a rule of that feature. So does a server that sends log messages.
     """
-    if isinstance(message, Connection):
+    if isinstance(message, ObservedConnection):
         unanswered = [_undeclared(each) for party in (CLIENT, SERVER) for each in message.pending[party].values()]
         return [each for each in unanswered if isinstance(each, Broken)] or None
     used = message if message.kind in (NOTIFICATION, REQUEST) else message.request
@@ -331,7 +333,7 @@ def _undeclared(message: Union[Message, Connection]) -> Verdict:
                   "capabilities." + lacking, used.sender, used)
 
 
-def _use(message: Union[Message, Connection]) -> Any:
+def _use(message: Union[Message, ObservedConnection]) -> Any:
     """Return the facts on which the capability for a result depends, if all are known; else what is judged itself."""
     used = message.request if isinstance(message, Message) and message.kind == RESULT else None
     if used is None or used.revision is None or used.revision.stateless or used.session.mixed or (
@@ -351,7 +353,7 @@ def _use(message: Union[Message, Connection]) -> Any:
   - C #2 resources/subscribe {"uri": "file:///a"}
   - S #2 !-32601 "Method not found"
 """)
-def negotiated_capabilities(message: Union[Message, Connection]) -> Verdict:
+def negotiated_capabilities(message: Union[Message, ObservedConnection]) -> Verdict:
     """A party uses a feature only if the one that has to declare its capability has done so."""
     return _undeclared(message)
 
@@ -364,7 +366,7 @@ def negotiated_capabilities(message: Union[Message, Connection]) -> Verdict:
   + C #1 !-1 "User rejected sampling request"
   - C #1 !-32601 "Method not found"
 """)
-def negotiated_capabilities_should(message: Union[Message, Connection]) -> Verdict:
+def negotiated_capabilities_should(message: Union[Message, ObservedConnection]) -> Verdict:
     """A party should use a feature only if the one that has to declare its capability has done so, such as roots."""
     if message.revision is not None and message.revision.negotiated_only:
         return None  # there it must, and the other rule says so
@@ -375,7 +377,7 @@ def negotiated_capabilities_should(message: Union[Message, Connection]) -> Verdi
 def remember_early(message: Message) -> None:
     """Note the first message of a session that came before its handshake was over."""
     session = message.session
-    early = session.state(Early)
+    early = session.state(EarlyMessages)
     if session.initialize is None and message.method not in _BEFORE and early.first is None and (
             META_REVISION not in message.meta and (message.revision is None or message.revision.handshake)):
         early.first = message

@@ -36,7 +36,7 @@ _UNREADY = re.compile(r"not (?:yet )?(?:been )?initiali[sz]ed|before initiali[sz
                       r"must (?:first )?(?:be )?initiali[sz]e", re.IGNORECASE)
 
 
-class Seen:
+class NamedParties:
     """The parties that have named themselves in ``_meta`` of a session."""
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ def _named(message: Message, party: str, key: str) -> Verdict:
     if party == CLIENT and message.connection.http:
         return CannotTell("which client sent the request: several may share the connection")
     return Broken("%s without %s, which others had" % (message.method, key), "_meta") if (
-        message.session.state(Seen).named[party]) else _CONFIGURATION[party]
+        message.session.state(NamedParties).named[party]) else _CONFIGURATION[party]
 
 
 @rule("meta.client-info", on=REQUEST, follows="meta.required-fields", scene="""
@@ -355,4 +355,4 @@ def remember_name(message: Message) -> None:
     """Note that a party has named itself."""
     key = META_CLIENT if message.kind == REQUEST else META_SERVER
     if isinstance(message.meta.get(key), dict):
-        message.session.state(Seen).named[message.sender] = True
+        message.session.state(NamedParties).named[message.sender] = True

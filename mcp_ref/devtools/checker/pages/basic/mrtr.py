@@ -8,7 +8,7 @@ from .....methods import is_vendor
 from .....wiretrace import SERVER
 from ...observed import NOISE, REQUEST, Message, id_key
 from ...rounds import (
-    ATTEMPTS, INPUT_REQUIRED, STATE, Round, States, candidates, goes_on, responses, round_of, target_of,
+    ATTEMPTS, INPUT_REQUIRED, STATE, PendingRound, RequestStates, candidates, goes_on, responses, round_of, target_of,
 )
 from ...rules import ANSWERED, ASKED, KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import members, short
@@ -168,7 +168,7 @@ def answers_first(message: Message) -> Verdict:
     return KEPT if responses(message) else Broken("another attempt without answers", "params.inputResponses")
 
 
-def _alike(message: Message) -> List[Round]:
+def _alike(message: Message) -> List[PendingRound]:
     """Return the rounds that an attempt may answer by its keys; [] if its state says which one."""
     return [] if message.notes.get("tied") == STATE and message.notes.get("round") else candidates(message)
 
@@ -176,7 +176,7 @@ def _alike(message: Message) -> List[Round]:
 def strange(message: Message) -> Verdict:
     """Return CannotTell if a state that is not known may come from before the trace, or hides behind a mask."""
     if message.params.get("requestState") == MASK or not message.session.from_start or (
-            message.connection.trace.state(States).rounds.forgot):
+            message.connection.trace.state(RequestStates).rounds.forgot):
         return CannotTell("the states that were given before")
     return None
 

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from .....wiretrace import SERVER
 from ...observed import ERROR, RESULT, Message
-from ...rounds import ATTEMPTS, INPUT_REQUIRED, STATE, Round, candidates, responses, round_of, target_of
+from ...rounds import ATTEMPTS, INPUT_REQUIRED, STATE, PendingRound, candidates, responses, round_of, target_of
 from ...rules import KEPT, OUTCOME, Broken, CannotTell, Verdict, rule
 from ...values import short
 from ..server.tools import succeeded
@@ -22,12 +22,12 @@ _BAD = FIRST + """
 """
 
 
-def _round(message: Message) -> Optional[Round]:
+def _round(message: Message) -> Optional[PendingRound]:
     """Return the round that the request of a response has gone on with."""
     return round_of(message.request) if message.request is not None else None
 
 
-def _by_state(message: Message) -> Optional[Round]:
+def _by_state(message: Message) -> Optional[PendingRound]:
     """Return the round, if its state is in the request."""
     found = _round(message)
     return found if message.request is not None and message.request.notes.get("tied") == STATE else None

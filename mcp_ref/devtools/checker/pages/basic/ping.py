@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Optional, Union
 
 from .....methods import PING
 from .....wiretrace import CLIENT, SERVER
-from ...observed import ERROR, REQUEST, RESULT, Connection, Message
+from ...observed import ERROR, REQUEST, RESULT, Message, ObservedConnection
 from ...rules import FINISH, KEPT, MESSAGE, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 
 UNDECIDED.update({
@@ -36,7 +36,7 @@ class Pings:
 """)
 def respond(subject: Any) -> Verdict:
     """A ping is answered promptly, with an empty result."""
-    if isinstance(subject, Connection):
+    if isinstance(subject, ObservedConnection):
         return _unanswered(subject)
     if subject.request is None or subject.method != PING:
         return None
@@ -54,7 +54,7 @@ def respond(subject: Any) -> Verdict:
     return KEPT if verdict is None else Broken(verdict, party=subject.sender)
 
 
-def _unanswered(connection: Connection) -> Verdict:
+def _unanswered(connection: ObservedConnection) -> Verdict:
     pings, found = connection.state(Pings), []
     for asker, other in ((CLIENT, SERVER), (SERVER, CLIENT)):
         ping, last = pings.open[asker], connection.last.get(other)

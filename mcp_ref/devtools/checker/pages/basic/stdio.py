@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional
 
 from .....methods import DISCOVER, INITIALIZE
 from .....wiretrace import CLIENT, SERVER
-from ...observed import ERROR, NOISE, REQUEST, RESULT, Batch, Connection, Message
+from ...observed import ERROR, NOISE, REQUEST, RESULT, Message, ObservedBatch, ObservedConnection
 from ...rules import (
     BATCH, FINISH, KEPT, MESSAGE, PROCESS, UNDECIDED, Broken, CannotTell, Happening, Verdict, observe, rule,
 )
@@ -31,7 +31,7 @@ _LINES, _TEXT = 200, 16384
 """Lines and characters that are joined, to see whether they are one JSON value."""
 
 
-class Fragment:
+class PartialLines:
     """The lines of one party that may be one JSON value together."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Fragments:
     """The fragments of a pipe, by party."""
 
     def __init__(self) -> None:
-        self.of: Dict[str, Fragment] = {CLIENT: Fragment(), SERVER: Fragment()}
+        self.of: Dict[str, PartialLines] = {CLIENT: PartialLines(), SERVER: PartialLines()}
 
 
 class Stop:
@@ -118,12 +118,12 @@ def _only_mcp(subject: Any, party: str) -> Verdict:
 
     Lines that may be parts of one message are judged when it is whole, or cannot become it.
     """
-    if isinstance(subject, Connection):
+    if isinstance(subject, ObservedConnection):
         fragment = subject.state(Fragments).of[party]
         if subject.transport != "stdio" or fragment.first is None:
             return None
         return CannotTell("the rest of a line") if fragment.lines == 1 else _polluted(fragment.first)
-    if isinstance(subject, Batch):
+    if isinstance(subject, ObservedBatch):
         return "a batch, which is no message of this revision" if (
             subject.sender == party and subject.session.connection.transport == "stdio"
             and subject.revision is not None and subject.revision.stateless) else None
@@ -368,7 +368,7 @@ def remember_fragment(message: Message) -> None:
     joined = _joined(message) if message.kind == NOISE else ""
     if not joined or fragment.lines >= _LINES or len(joined) > _TEXT or is_object_text(joined.lstrip("\ufeff")):
         if fragment.lines:
-            fragments.of[message.sender] = Fragment()
+            fragments.of[message.sender] = PartialLines()
     elif message.event.text.strip():
         fragment.text, fragment.lines = joined, fragment.lines + 1
         fragment.first = fragment.first or message

@@ -32,7 +32,7 @@ _MOST = 256
 """Subscriptions of one session that are remembered: notifications without an id are compared with each."""
 
 
-class Subscription:
+class SubscriptionState:
     """A subscription: its request, and what became of it."""
 
     __slots__ = ("request", "filter", "acknowledged", "ended")
@@ -56,21 +56,21 @@ class Subscription:
                     or (exchange is not None and exchange.ended is not None))
 
 
-class Subscriptions:
+class SubscriptionStates:
     """The subscriptions of a session by the id of their request."""
 
     def __init__(self) -> None:
-        self.known: "Forgetful[Any, Subscription]" = Forgetful(_MOST)
+        self.known: "Forgetful[Any, SubscriptionState]" = Forgetful(_MOST)
 
-    def active(self) -> List[Subscription]:
+    def active(self) -> List[SubscriptionState]:
         """Return those that are not over; the number that a client has at once is small."""
         return [each for each in self.known.values() if not each.over]
 
 
-def subscription_of(message: Message) -> Optional[Subscription]:
+def subscription_of(message: Message) -> Optional[SubscriptionState]:
     """Return the subscription that a notification names, or on whose stream it comes."""
-    known = message.session.state(Subscriptions).known
-    found: Optional[Subscription] = None
+    known = message.session.state(SubscriptionStates).known
+    found: Optional[SubscriptionState] = None
     own = message.exchange.request if message.exchange is not None else None
     if own is not None and "subscription" in own.notes and id_key(own.id) == id_key(
             message.meta.get(META_SUBSCRIPTION, own.id)):
@@ -85,7 +85,7 @@ def subscription_of(message: Message) -> Optional[Subscription]:
 
 def _unknown(message: Message) -> Optional[CannotTell]:
     """Return that the subscriptions are not all known, or None."""
-    known = message.session.state(Subscriptions).known
+    known = message.session.state(SubscriptionStates).known
     if not message.session.from_start or known.forgot:
         return CannotTell("the subscriptions before")
     return None
@@ -111,7 +111,7 @@ def only_requested(message: Message) -> Verdict:
     name, found = _FILTERS[message.method], subscription_of(message)
     candidates = [found] if found is not None else []
     if META_SUBSCRIPTION not in message.meta and found is None:
-        candidates = message.session.state(Subscriptions).known.values()
+        candidates = message.session.state(SubscriptionStates).known.values()
     elif found is None:
         return None
     asked = [each for each in candidates if each.asked_for(name)]
@@ -124,7 +124,7 @@ def only_requested(message: Message) -> Verdict:
     return KEPT
 
 
-def _covers(subscription: Subscription, name: str, value: str) -> bool:
+def _covers(subscription: SubscriptionState, name: str, value: str) -> bool:
     """Return whether a URI is one that was subscribed to, or one below it; or whether an id is among those of a filter.
     """
     return any(isinstance(each, str) and ("***" in each or (
@@ -162,7 +162,7 @@ def named(message: Message) -> Verdict:
     if META_SUBSCRIPTION not in message.meta:
         found, name = subscription_of(message), _FILTERS.get(message.method, "")
         if found is not None or message.method == ACKNOWLEDGED or any(
-                each.asked_for(name) for each in message.session.state(Subscriptions).active()):
+                each.asked_for(name) for each in message.session.state(SubscriptionStates).active()):
             return Broken("the notification does not name its subscription", where)
         return None
     if subscription_of(message) is not None:
@@ -174,8 +174,8 @@ def named(message: Message) -> Verdict:
 @observe(on=REQUEST, method=LISTEN)
 def subscribe(message: Message) -> None:
     """Note a subscription."""
-    made = message.notes["subscription"] = Subscription(message)
-    message.session.state(Subscriptions).known[id_key(message.id)] = made
+    made = message.notes["subscription"] = SubscriptionState(message)
+    message.session.state(SubscriptionStates).known[id_key(message.id)] = made
 
 
 @observe(on=NOTIFICATION, method=_ALL)

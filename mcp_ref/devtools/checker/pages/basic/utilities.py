@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional, Tuple
 from .....methods import INITIALIZE
 from .....wiretrace import CLIENT
 from ...bounds import Bounds, Forgetful
-from ...observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Batch, Message, id_key
+from ...observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Message, ObservedBatch, id_key
 from ...rules import BATCH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import is_integer, typed
 
@@ -22,7 +22,7 @@ class Batches:
     """The batches of a connection that were sent last, by their sender."""
 
     def __init__(self) -> None:
-        self.last: "Forgetful[str, Batch]" = Forgetful(Bounds().messages)
+        self.last: "Forgetful[str, ObservedBatch]" = Forgetful(Bounds().messages)
 
 
 @rule("batch.initialize-not-batched", on=REQUEST, method=INITIALIZE, scene="""
@@ -71,7 +71,7 @@ def receive(message: Message) -> Verdict:
     return Broken("the error %d for a batch of %d messages" % (message.error["code"], len(batch)))
 
 
-def _mixed(batch: Batch) -> bool:
+def _mixed(batch: ObservedBatch) -> bool:
     """Return True if a batch has both responses and requests or notifications."""
     return len({each.kind in _ASKS for each in batch}) > 1
 
@@ -84,7 +84,7 @@ def _mixed(batch: Batch) -> bool:
   - S [1] 400 {}
   - S [1] end
 """)
-def batch_body(batch: Batch) -> Verdict:
+def batch_body(batch: ObservedBatch) -> Verdict:
     """The body of a POST is one message, requests and notifications in an array, or responses in one."""
     if batch.sender != CLIENT or not batch.session.connection.http:
         return None
@@ -94,7 +94,7 @@ def batch_body(batch: Batch) -> Verdict:
 
 
 @observe(on=BATCH)
-def remember_batch(batch: Batch) -> None:
+def remember_batch(batch: ObservedBatch) -> None:
     """Note a batch that comes after the handshake: before it no batch needs to be taken."""
     if batch.session.initialize_result is not None:
         batch.session.connection.state(Batches).last[batch.sender] = batch

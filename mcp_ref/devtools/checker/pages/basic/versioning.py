@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from .....methods import DISCOVER, INITIALIZE
 from .....revisions import HANDSHAKE_REVISIONS, NAMES
 from .....wiretrace import CLIENT, SERVER
-from ...observed import ERROR, META_CAPABILITIES, META_REVISION, REQUEST, RESULT, Connection, Message
+from ...observed import ERROR, META_CAPABILITIES, META_REVISION, REQUEST, RESULT, Message, ObservedConnection
 from ...rules import FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, noted, observe, rule
 from ...values import is_dated, labels_are_fit, name_is_fit, prefix_has_labels, prefix_of, shown
 
@@ -56,7 +56,7 @@ class Era:
         """The error that says that there is no `server/discover`, if the server had not yet shown its versions."""
 
 
-def speaks_modern(connection: Connection) -> bool:
+def speaks_modern(connection: ObservedConnection) -> bool:
     """Return True if the server has shown that it implements a revision without handshake.
 
     A server of an older revision may answer a request of a newer one as if it were its own, and breaks nothing by it.
@@ -241,7 +241,7 @@ def cache_era(message: Message) -> Verdict:
 """)
 def modern_only_initialize_error(subject: Any) -> Verdict:
     """A server without handshake names the versions it supports when it refuses `initialize`."""
-    if isinstance(subject, Connection):
+    if isinstance(subject, ObservedConnection):
         era = subject.state(Era)
         return Broken("the error names no version", "error", at=era.refusal) if (
             era.refusal is not None and era.modern and not era.opened) else None
@@ -260,7 +260,7 @@ def modern_only_initialize_error(subject: Any) -> Verdict:
 """)
 def server_must(subject: Any) -> Verdict:
     """A server answers `server/discover`."""
-    if isinstance(subject, Connection):
+    if isinstance(subject, ObservedConnection):
         era = subject.state(Era)
         return Broken("the method is not found", at=era.unknown_discover) if (
             era.unknown_discover is not None and era.modern and not subject.http) else None

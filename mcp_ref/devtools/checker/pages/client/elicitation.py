@@ -12,8 +12,8 @@ from .....methods import UPDATE_TASK
 from .....urls import BadUrl, read_url
 from .....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
-from ...observed import ERROR, NOTIFICATION, RESULT, Exchange, Message
-from ...rounds import Question, answers, questions, round_of
+from ...observed import ERROR, NOTIFICATION, RESULT, Message, ObservedExchange
+from ...rounds import InputQuestion, answers, input_questions, round_of
 from ...rules import (
     ANSWERED, ASKED, HEAD, KEPT, OUTCOME, PROCESS, UNDECIDED, Broken, CannotTell, Happening, Verdict, observe, rule,
 )
@@ -35,7 +35,7 @@ INVALID_PARAMS, METHOD_NOT_FOUND = -32602, -32601
 _KEPT_SCHEMAS = 256
 
 
-def mode_of(question: Question) -> str:
+def mode_of(question: InputQuestion) -> str:
     """Return the mode of a question; without one it is that of forms."""
     mode = question.params.get("mode", "form")
     return mode if isinstance(mode, str) else ""
@@ -133,7 +133,7 @@ def supported(message: Message) -> Verdict:
     """A server asks in a mode that the client has declared; elicitation without a mode is that of forms."""
     found: List[Union[str, Broken]] = []
     seen = False
-    for question in questions(message, ELICIT):
+    for question in input_questions(message, ELICIT):
         seen, known = True, declared_modes(message)
         if known is None:
             return CannotTell("the capabilities of the client")
@@ -173,7 +173,7 @@ def has_mode(message: Message) -> Verdict:
     """The mode of a question is that of forms or of links, and is there for a link."""
     found: Faults = []
     seen = False
-    for question in questions(message, ELICIT):
+    for question in input_questions(message, ELICIT):
         seen, mode = True, question.params.get("mode", "form")
         if mode not in ("form", "url") and not masked(mode):
             found.append(Broken("the mode is %s" % short(mode), question.where + ".mode"))
@@ -199,7 +199,7 @@ def has_schema(message: Message) -> Verdict:
 def _needs(message: Message, name: str, kind: type, modes: Tuple[str, ...]) -> Verdict:
     found: Faults = []
     seen = False
-    for question in questions(message, ELICIT):
+    for question in input_questions(message, ELICIT):
         if mode_of(question) not in modes:
             continue
         seen = True
@@ -258,7 +258,7 @@ class Forms:
         self.made: "Forgetful[int, Tuple[Any, Tuple[Validator, ...]]]" = Forgetful(_KEPT_SCHEMAS)
 
 
-def faults_of_content(message: Message, question: Question, result: Mapping[str, Any]) -> str:
+def faults_of_content(message: Message, question: InputQuestion, result: Mapping[str, Any]) -> str:
     """Return what the schema of a form finds wrong with an accepted content; "" if nothing, or if it cannot be told."""
     schema, content = question.params.get("requestedSchema"), result.get("content")
     if result.get("action") != "accept" or mode_of(question) != "form" or not isinstance(schema, dict) or (
@@ -353,14 +353,14 @@ _NO_CONSENT = 0.3
 """Seconds within which no person has read a question and consented."""
 
 
-class Ids:
+class ElicitationIds:
     """The ids of questions in the whole trace, with the messages that had them."""
 
     def __init__(self) -> None:
         self.asked: "Forgetful[str, List[Message]]" = Forgetful(Bounds().entries)
 
 
-class Links:
+class VisitedUrls:
     """The URLs that users of a connection were asked to visit."""
 
     def __init__(self) -> None:
@@ -387,7 +387,7 @@ def valid(message: Message) -> Verdict:
 
 def _visited(message: Message) -> Iterator[Tuple[str, str]]:
     """Yield the URLs that users are asked to visit, each after its place in the message."""
-    for question in questions(message, ELICIT):
+    for question in input_questions(message, ELICIT):
         url = question.params.get("url")
         if mode_of(question) == "url" and isinstance(url, str) and not masked(url):
             yield question.where + ".url", url
@@ -467,7 +467,7 @@ def _two_clients() -> str:
 def right_client(message: Message) -> Verdict:
     """The notification that a user has finished goes to the client that was asked."""
     id = message.params.get("elicitationId")
-    asked = message.connection.trace.state(Ids).asked.get(id) if isinstance(id, str) else None
+    asked = message.connection.trace.state(ElicitationIds).asked.get(id) if isinstance(id, str) else None
     if asked is None:
         return None
     if any(each.connection is message.connection for each in asked):
@@ -482,7 +482,7 @@ def right_client(message: Message) -> Verdict:
       follows="session:elicit.url-elicitation-id")
 def right_id(message: Message) -> Verdict:
     """The notification that a user has finished has the id of a question."""
-    id, known = message.params.get("elicitationId"), message.connection.trace.state(Ids).asked
+    id, known = message.params.get("elicitationId"), message.connection.trace.state(ElicitationIds).asked
     if not isinstance(id, str):
         return Broken("the id is missing" if id is None else "the id is no string", "params.elicitationId")
     if id in known:
@@ -570,12 +570,12 @@ def only_links(message: Message) -> Verdict:
     C #7 {"action": "accept"}
     S [1] #1 {"content": []}
 """)
-def not_fetched(exchange: Exchange) -> Verdict:
+def not_fetched(exchange: ObservedExchange) -> Verdict:
     """A client does not fetch a link before its user has consented."""
     if exchange.method not in ("GET", "HEAD") or not exchange.url:
         return None
     url = exchange.url + exchange.path + ("?" + exchange.query if exchange.query else "")
-    asked = exchange.connection.state(Links).asked.get(url)
+    asked = exchange.connection.state(VisitedUrls).asked.get(url)
     if asked is None:
         return None
     if asked.answer is not None or exchange.opened - asked.time > _NO_CONSENT:
@@ -586,7 +586,7 @@ def not_fetched(exchange: Exchange) -> Verdict:
 
 def _links(message: Message) -> Iterator[Tuple[Any, Any]]:
     """Yield the ids and URLs of the questions in a message or an error."""
-    found: List[Mapping[str, Any]] = [question.params for question in questions(message, ELICIT)]
+    found: List[Mapping[str, Any]] = [question.params for question in input_questions(message, ELICIT)]
     if message.kind == ERROR and message.sender == SERVER:
         found += [members(each) for each in required(message)]
     for params in found:
@@ -598,11 +598,11 @@ def note_links(message: Message) -> None:
     """Note the ids and the URLs of questions."""
     for id, url in _links(message):
         if isinstance(id, str):
-            known = message.connection.trace.state(Ids).asked
+            known = message.connection.trace.state(ElicitationIds).asked
             asked: List[Message] = known.get(id, [])
             known[id] = (asked + [message])[-_SAME:]
         if isinstance(url, str):
-            message.connection.state(Links).asked[url] = message
+            message.connection.state(VisitedUrls).asked[url] = message
 
 
 _SAME = 8

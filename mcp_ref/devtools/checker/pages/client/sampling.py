@@ -8,8 +8,8 @@ from .....jsonschema import Validator
 from .....methods import LIST_ROOTS, ROOTS_CHANGED
 from .....wiretrace import CLIENT, SERVER
 from ...bounds import Forgetful
-from ...observed import ERROR, META_CAPABILITIES, NOTIFICATION, REQUEST, RESULT, Connection, Message
-from ...rounds import Question, answers, questions
+from ...observed import ERROR, META_CAPABILITIES, NOTIFICATION, REQUEST, RESULT, Message, ObservedConnection
+from ...rounds import InputQuestion, answers, input_questions
 from ...rules import ANSWERED, ASKED, FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import items, masked, members, short, shown, validators, violations
 from ..basic.lifecycle import UNDECLARED, declared_by_client, sessions_of
@@ -26,7 +26,7 @@ _SLOW = 5.0
 _METHOD_NOT_FOUND = -32601
 
 
-class Roots:
+class KnownRoots:
     """The roots of a client, as it has told them last, and what has changed without a word."""
 
     def __init__(self) -> None:
@@ -101,21 +101,21 @@ def capability_per_request(message: Message) -> Verdict:
 """)
 def list_changed(subject: Any) -> Verdict:
     """A client that has declared it tells of a change of its roots."""
-    if isinstance(subject, Connection):
+    if isinstance(subject, ObservedConnection):
         for session in sessions_of(subject):
-            quiet = session.state(Roots).quiet
+            quiet = session.state(KnownRoots).quiet
             if quiet is not None and subject.last_time - quiet.time > _SLOW:
-                return _told(quiet)
+                return _change_announced(quiet)
         return None
-    roots = subject.session.state(Roots)
+    roots = subject.session.state(KnownRoots)
     if subject.sender != CLIENT or subject.method != LIST_ROOTS:
         return None
     if roots.quiet is not None and subject.time - roots.quiet.time > _SLOW:
-        return _told(roots.quiet)
+        return _change_announced(roots.quiet)
     return KEPT if roots.noted else None
 
 
-def _told(quiet: Message) -> Verdict:
+def _change_announced(quiet: Message) -> Verdict:
     if not quiet.has_capability(CLIENT, "roots.listChanged"):
         return None
     if not quiet.connection.recorded:
@@ -193,7 +193,7 @@ def _frozen(message: Message) -> Optional[FrozenSet[Tuple[str, str]]]:
 @observe(on=RESULT, method=LIST_ROOTS)
 def remember_roots(message: Message) -> None:
     """Note the roots."""
-    roots = message.session.state(Roots)
+    roots = message.session.state(KnownRoots)
     if message.sender != CLIENT:
         return
     now = _frozen(message)
@@ -207,7 +207,7 @@ def remember_roots(message: Message) -> None:
 @observe(on=NOTIFICATION, method=ROOTS_CHANGED)
 def remember_change(message: Message) -> None:
     """Note that a change was told."""
-    roots = message.session.state(Roots)
+    roots = message.session.state(KnownRoots)
     roots.noted, roots.quiet = True, None
 
 
@@ -254,7 +254,7 @@ def declared_each_time(message: Message) -> Verdict:
     return undeclared_answers(message, CREATE, "sampling")
 
 
-def _wants_tools(question: Question) -> str:
+def _wants_tools(question: InputQuestion) -> str:
     return next((name for name in ("tools", "toolChoice") if question.params.get(name) is not None), "")
 
 
@@ -269,7 +269,7 @@ def tools_declared(message: Message) -> Verdict:
     """A server offers tools for a sample only to a client that has declared them."""
     found: Faults = []
     seen = False
-    for question in questions(message, CREATE):
+    for question in input_questions(message, CREATE):
         name, known = _wants_tools(question), message.has_capability(CLIENT, "sampling.tools")
         if not name:
             continue
@@ -288,7 +288,8 @@ def refuses_tools(message: Message) -> Verdict:
     """A client that has not declared tools for samples refuses them."""
     if message.kind == ERROR:
         asked = message.request
-        wanted = asked is not None and asked.method == CREATE and _wants_tools(Question(CREATE, asked.params, "", True))
+        wanted = asked is not None and asked.method == CREATE and _wants_tools(InputQuestion(CREATE, asked.params, "",
+                                                                                             True))
         return KEPT if wanted and message.has_capability(CLIENT, "sampling.tools") is False else None
     for answer in answers(message, CREATE):
         asker = answer.asked if answer.asked.kind == REQUEST else answer.asked.request or answer.asked
@@ -305,7 +306,7 @@ def refuses_tools(message: Message) -> Verdict:
 """)
 def context_declared(message: Message) -> Verdict:
     """A server asks for context only of a client that has declared it."""
-    for question in questions(message, CREATE):
+    for question in input_questions(message, CREATE):
         wanted = question.params.get("includeContext")
         if wanted not in ("thisServer", "allServers"):
             continue
@@ -320,7 +321,7 @@ def context_declared(message: Message) -> Verdict:
 # Histories
 
 
-def history(question: Question) -> Iterator[Tuple[str, Mapping[str, Any], List[Mapping[str, Any]]]]:
+def history(question: InputQuestion) -> Iterator[Tuple[str, Mapping[str, Any], List[Mapping[str, Any]]]]:
     """Yield the messages of a question: the place, the message, and its contents that are objects."""
     for place, each in enumerate(items(question.params.get("messages"))):
         content = members(each).get("content")
@@ -364,7 +365,7 @@ def role_and_content(message: Message) -> Verdict:
     """A message for a sample is of the user or the assistant, and has a content."""
     found: Faults = []
     seen = False
-    for question in questions(message, CREATE):
+    for question in input_questions(message, CREATE):
         for where, each, _ in history(question):
             seen = True
             if each.get("role") not in ("user", "assistant"):
@@ -380,7 +381,7 @@ def only_results(message: Message) -> Verdict:
     """A message of the user that has results of tools has nothing else."""
     found: Faults = []
     seen = False
-    for question in questions(message, CREATE):
+    for question in input_questions(message, CREATE):
         for where, each, blocks in history(question):
             if each.get("role") != "user" or not _has(blocks, "tool_result"):
                 continue
@@ -402,7 +403,7 @@ def balanced(message: Message) -> Verdict:
     """The next message after uses of tools has the result of each."""
     found: Faults = []
     seen = False
-    for question in questions(message, CREATE):
+    for question in input_questions(message, CREATE):
         open_ids: List[str] = []
         place = ""
         for where, each, blocks in history(question):
@@ -424,7 +425,7 @@ def known_use(message: Message) -> Verdict:
     """A result of a tool belongs to a use before it."""
     found: Faults = []
     seen = False
-    for question in questions(message, CREATE):
+    for question in input_questions(message, CREATE):
         used: "set[str]" = set()
         for where, _, blocks in history(question):
             for id in _ids(blocks, "tool_result", "toolUseId"):
@@ -451,7 +452,7 @@ def conforms(message: Message) -> Verdict:
     """The structured content of a result fits the output schema of the tool that was used."""
     found: Faults = []
     seen = False
-    for question in questions(message, CREATE):
+    for question in input_questions(message, CREATE):
         schemas = {each.get("name"): each.get("outputSchema") for each in map(members, items(
             question.params.get("tools"))) if isinstance(each.get("name"), str)}
         used: "dict[str, Any]" = {}
@@ -490,7 +491,7 @@ def _used(result: Mapping[str, Any]) -> bool:
     return any(members(block).get("type") == "tool_use" for block in blocks)
 
 
-def _choice(question: Question) -> Any:
+def _choice(question: InputQuestion) -> Any:
     return members(question.params.get("toolChoice")).get("mode")
 
 
@@ -581,7 +582,7 @@ def refuses_missing(message: Message) -> Verdict:
     """A client answers a history without the result of a tool with the code of invalid params."""
     asked, faulty = _faulty(message), False
     open_ids: List[str] = []
-    for _, each, blocks in history(Question(CREATE, asked.params, "", True)) if asked is not None else ():
+    for _, each, blocks in history(InputQuestion(CREATE, asked.params, "", True)) if asked is not None else ():
         faulty = faulty or (bool(open_ids) and not _has(blocks, "tool_result"))
         open_ids = _ids(blocks, "tool_use", "id") if each.get("role") == "assistant" else []
     return _right_error(message, faulty or bool(open_ids), "the result of a tool is missing")
@@ -596,5 +597,5 @@ def refuses_mixed(message: Message) -> Verdict:
     faulty = asked is not None and any(
         each.get("role") == "user" and _has(blocks, "tool_result") and any(
             block.get("type") != "tool_result" for block in blocks)
-        for _, each, blocks in history(Question(CREATE, asked.params, "", True)))
+        for _, each, blocks in history(InputQuestion(CREATE, asked.params, "", True)))
     return _right_error(message, faulty, "results of tools are mixed with other contents")

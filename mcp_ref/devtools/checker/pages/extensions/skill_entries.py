@@ -11,7 +11,7 @@ from .....methods import LIST_RESOURCES, LIST_SKILLS, READ_RESOURCE
 from .....wiretrace import SERVER
 from .....yaml import FENCE, YamlError, read_front_matter
 from ...bounds import Forgetful
-from ...listed import Listing, new_items
+from ...listed import PagedList, new_items
 from ...observed import RESULT, Message
 from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import is_integer, items, masked, members, short, typed
@@ -259,7 +259,7 @@ _NAMES = 16384
 
 def _names(message: Message) -> "Optional[Dict[str, str]]":
     """Return the URIs of the skills of a list so far, by their names; None if its first page was not seen."""
-    listing: Optional[Listing] = message.notes.get("listing")
+    listing: Optional[PagedList] = message.notes.get("listing")
     if listing is None:
         return None
     runs = message.session.state(Names).runs

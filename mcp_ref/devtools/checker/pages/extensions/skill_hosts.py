@@ -9,7 +9,7 @@ from typing import Dict, List, Optional, Tuple
 from .....methods import LIST_SKILLS, READ_RESOURCE
 from .....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
-from ...observed import ERROR, REQUEST, RESULT, Exchange, Message
+from ...observed import ERROR, REQUEST, RESULT, Message, ObservedExchange
 from ...rules import HEAD, KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import short
 from .skill_methods import (
@@ -188,7 +188,7 @@ def not_invalid(message: Message) -> Verdict:
 # How often and when
 
 
-class Fetched:
+class SkillReads:
     """The skills that were read after a list, and how often files were read."""
 
     def __init__(self) -> None:
@@ -229,7 +229,7 @@ def lazy(message: Message) -> Verdict:
     uri, known = _reads(message), skills(message)
     if not uri or known.listed is None or uri not in known.entries:
         return None
-    read = message.connection.state(Fetched).since
+    read = message.connection.state(SkillReads).since
     if message.time - known.listed.time > _AT_ONCE or len(read) + (uri not in read) != _MANY or uri in read:
         return KEPT
     if may_be_another(message):
@@ -242,7 +242,7 @@ def lazy(message: Message) -> Verdict:
 def fetch(message: Message) -> None:
     """Note the skills that are read after a list."""
     uri = _reads(message)
-    read = message.connection.state(Fetched).since
+    read = message.connection.state(SkillReads).since
     if uri in skills(message).entries and len(read) < _MANY:
         read[uri] = None
 
@@ -250,7 +250,7 @@ def fetch(message: Message) -> None:
 @observe(on=RESULT, method=LIST_SKILLS)
 def begin_anew(message: Message) -> None:
     """Note that the skills were listed."""
-    message.connection.state(Fetched).since = {}
+    message.connection.state(SkillReads).since = {}
 
 
 @rule("skills.cache-verified-content", on=RESULT, method=READ_RESOURCE, party=CLIENT,
@@ -270,7 +270,7 @@ def caches(message: Message) -> Verdict:
         if known is not None and matches(known, now):
             if may_be_another(message):
                 return UNSEEN
-            times = message.connection.state(Fetched).times
+            times = message.connection.state(SkillReads).times
             count = times.get((uri, str(known["digest"])), 0) + 1
             times[uri, str(known["digest"])] = count
             return Broken("%s is read for the %dth time" % (short(uri, 80), count), "params.uri",
@@ -362,7 +362,7 @@ _NOT_FOUND = (-32602, -32002)
     S [50] 404
     S [50] end
 """ % (SERVES, DISCOVERED, LISTED))
-def not_resolved(exchange: Exchange) -> Verdict:
+def not_resolved(exchange: ObservedExchange) -> Verdict:
     """A client does not take the first segment of the path of a skill for a host."""
     paths = exchange.connection.trace.state(Offered).paths
     if not len(paths):

@@ -78,7 +78,7 @@ class Acting(NamedTuple):
     """The finding, or "" if nothing could be compared."""
 
 
-class Skills:
+class KnownSkills:
     """The skills of a connection."""
 
     def __init__(self) -> None:
@@ -98,9 +98,9 @@ class Skills:
         """The name that the server gives itself."""
 
 
-def skills(message: Message) -> Skills:
+def skills(message: Message) -> KnownSkills:
     """Return the skills of a message's connection."""
-    return message.connection.state(Skills)
+    return message.connection.state(KnownSkills)
 
 
 def declared(message: Message) -> Optional[bool]:

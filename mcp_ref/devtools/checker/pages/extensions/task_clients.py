@@ -5,14 +5,14 @@ from typing import List, Mapping, Optional, Union
 from .....methods import CANCELLED, GET_TASK, LIST_ROOTS, TASK_NOTICE, UPDATE_TASK
 from .....wiretrace import CLIENT, SERVER
 from ...httpfacts import decoded, mask_of
-from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Connection, Message
+from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message, ObservedConnection
 from ...rules import FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import members, short
 from ..transports.http_headers import NAME, asking
 from .task_requests import scene
 from .task_state import (
-    INPUT_REQUIRED, INVALID_PARAMS, METHODS, TERMINAL, Task, Tasks, declared, digest, id_of, is_created, is_lost,
-    state_of, task_of,
+    INPUT_REQUIRED, INVALID_PARAMS, METHODS, TERMINAL, ObservedTask, ObservedTasks, declared, digest, id_of, is_created,
+    is_lost, state_of, task_of,
 )
 
 _HASTE = 3
@@ -69,7 +69,7 @@ class Work:
         self.last: Optional[Message] = None
 
 
-def _left(connection: Connection, task: Task, since: float) -> bool:
+def _left(connection: ObservedConnection, task: ObservedTask, since: float) -> bool:
     """Return True if the client went on with other work for long, and asked no more about a task that was there."""
     last = connection.state(Work).last
     if last is None or task.terminal or task.cancelled or task.watched:
@@ -77,10 +77,10 @@ def _left(connection: Connection, task: Task, since: float) -> bool:
     return last.time - since > max(_PATIENCE, 10 * task.interval) and not task.over(last.time)
 
 
-def _abandoned(connection: Connection, updated: bool) -> Verdict:
+def _abandoned(connection: ObservedConnection, updated: bool) -> Verdict:
     found: List[Broken] = []
     judged = False
-    for task in connection.state(Tasks).known.values()[-_NEWEST:]:
+    for task in connection.state(ObservedTasks).known.values()[-_NEWEST:]:
         look = task.updated if updated else task.last_look
         judged = judged or (bool(task.answered) if updated else look is not None)
         if look is None or (not updated and task.updated is not None):
@@ -112,7 +112,7 @@ _LEFT = "a client that works on for a minute or ten intervals without a look has
     C #3 tasks/get {%(id)s}
     S #3 {"status": "working", %(task)s}
 """ + _GOES_ON))
-def until_the_end(connection: Connection) -> Verdict:
+def until_the_end(connection: ObservedConnection) -> Verdict:
     """A client that asks about a task does so until the task has ended, or it has cancelled it."""
     return _abandoned(connection, False)
 
@@ -123,7 +123,7 @@ def until_the_end(connection: Connection) -> Verdict:
     C #3 tasks/update {%(id)s, "inputResponses": {"a": %(answer)s}}
     S #3 {}
 """ + _GOES_ON))
-def after_update(connection: Connection) -> Verdict:
+def after_update(connection: ObservedConnection) -> Verdict:
     """A client that has answered the questions of a task looks at it again until it has ended."""
     return _abandoned(connection, True)
 
@@ -286,7 +286,7 @@ def _keys(message: Message) -> List[str]:
     return list(members(message.params.get("inputResponses")))
 
 
-def _stray(task: Task, key: str, time: float) -> str:
+def _stray(task: ObservedTask, key: str, time: float) -> str:
     """Return why a key is not open; "" if it may be."""
     if key not in task.questions:
         return "the server never asked %s" % short(key, 40)
@@ -298,7 +298,7 @@ def _stray(task: Task, key: str, time: float) -> str:
         done is not None and done.time < snapshot.time and not is_lost(done)) else ""
 
 
-def _knows_all(message: Message, task: Task) -> bool:
+def _knows_all(message: Message, task: ObservedTask) -> bool:
     """Return True if all questions of a task were seen."""
     return task.created is not None and len(task.questions) < _MOST_KEYS and message.connection.from_start and not (
         message.connection.http and task.watched)

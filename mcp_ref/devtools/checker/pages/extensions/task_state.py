@@ -39,7 +39,7 @@ class Snapshot(NamedTuple):
     """The questions that are open."""
 
 
-class Task:
+class ObservedTask:
     """A task, as far as it has shown."""
 
     __slots__ = ("id", "created", "request", "identity", "ttl", "status", "terminal", "terminal_at", "ended", "result",
@@ -105,11 +105,11 @@ class Task:
         return self.polled is not None and self.interval >= _SHORTEST and time - self.polled < self.interval * _EARLY
 
 
-class Tasks:
+class ObservedTasks:
     """The tasks of a connection by id."""
 
     def __init__(self) -> None:
-        self.known: "Forgetful[str, Task]" = Forgetful(Bounds().entries)
+        self.known: "Forgetful[str, ObservedTask]" = Forgetful(Bounds().entries)
         self.unknown: "Forgetful[str, Message]" = Forgetful(Bounds().entries)
         """Ids that `tasks/get` did not find -> the error."""
         self.misplaced: "Forgetful[str, str]" = Forgetful(Bounds().entries)
@@ -118,9 +118,9 @@ class Tasks:
         """The ids of the last tasks that were created."""
 
 
-def tasks(message: Message) -> Tasks:
+def tasks(message: Message) -> ObservedTasks:
     """Return the tasks of a message's connection."""
-    return message.connection.state(Tasks)
+    return message.connection.state(ObservedTasks)
 
 
 def id_of(message: Message) -> Optional[str]:
@@ -130,10 +130,10 @@ def id_of(message: Message) -> Optional[str]:
     return id if isinstance(id, str) and id != MASK else None
 
 
-def task_of(message: Message) -> Optional[Task]:
+def task_of(message: Message) -> Optional[ObservedTask]:
     """Return the task that a message is about; None if it is not known."""
     id = id_of(message)
-    found: Optional[Task] = tasks(message).known.get(id) if id is not None else None
+    found: Optional[ObservedTask] = tasks(message).known.get(id) if id is not None else None
     return found
 
 
@@ -193,7 +193,7 @@ def create(message: Message) -> None:
     if message.method != CALL_TOOL:
         known.misplaced[id] = message.method
         return
-    made = Task(id)
+    made = ObservedTask(id)
     made.created, made.request, made.identity = message.time, message.request, identity_of(message.request)
     known.misplaced.pop(id)
     known.unknown.pop(id)
@@ -203,7 +203,7 @@ def create(message: Message) -> None:
     made.found = False
 
 
-def _learn(task: Task, state: Mapping[str, Any], message: Message) -> None:
+def _learn(task: ObservedTask, state: Mapping[str, Any], message: Message) -> None:
     """Note the status of a task."""
     interval, status = state.get("pollIntervalMs"), state.get("status")
     task.interval = max(0, min(interval, LONGEST)) / 1000.0 if type(interval) is int else 0.0
@@ -224,7 +224,7 @@ def look(message: Message) -> None:
     id, known = id_of(message), tasks(message)
     if id is None or message.sender != SERVER or message.again:
         return
-    found: Task = known.known.get(id) or Task(id)
+    found: ObservedTask = known.known.get(id) or ObservedTask(id)
     known.known[id] = found
     known.unknown.pop(id)
     state = state_of(message)
@@ -239,7 +239,7 @@ def look(message: Message) -> None:
         _note_snapshot(found, message, message.request, questions)
 
 
-def _note_snapshot(task: Task, message: Message, request: Message, questions: Mapping[str, Any]) -> None:
+def _note_snapshot(task: ObservedTask, message: Message, request: Message, questions: Mapping[str, Any]) -> None:
     before = task.snapshot
     for key in before.keys if before is not None and request.index > before.seen else ():
         if key not in questions and key not in task.answered and len(task.left_out) < _KEYS:

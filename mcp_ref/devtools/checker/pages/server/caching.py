@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from .....wiretrace import CLIENT
 from ...bounds import Bounds, Forgetful
-from ...listed import LISTS, NOTICES, Listing, cursor_of
+from ...listed import LISTS, NOTICES, PagedList, cursor_of
 from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, UNDECIDED, Broken, Verdict, observe, rule
 from ...values import masked, short
@@ -103,7 +103,7 @@ def not_negative(message: Message) -> Verdict:
 """)
 def same_scope(message: Message) -> Verdict:
     """The pages of a list may be kept by the same parties."""
-    listing: Optional[Listing] = message.notes.get("listing")
+    listing: Optional[PagedList] = message.notes.get("listing")
     scope = message.result.get("cacheScope")
     if listing is None or listing.pages < 2 or not isinstance(scope, str) or not isinstance(listing.scope, str):
         return None
@@ -115,7 +115,7 @@ def same_scope(message: Message) -> Verdict:
 # What clients do with it
 
 
-class Fetched(NamedTuple):
+class LastFetch(NamedTuple):
     """The last fetch under a key: method and cursor, or URI."""
 
     time: float
@@ -131,11 +131,11 @@ class Fetched(NamedTuple):
     """The last intervals between requests with nothing between them."""
 
 
-class Cache:
+class ClientCache:
     """Fetches of a client in a session, by method and cursor or URI."""
 
     def __init__(self) -> None:
-        self.fetched: "Forgetful[Tuple[str, Any], Fetched]" = Forgetful(Bounds().entries)
+        self.fetched: "Forgetful[Tuple[str, Any], LastFetch]" = Forgetful(Bounds().entries)
         self.failed = -1.0
         """When an error was seen last."""
         self.broken: Dict[str, Message] = {}
@@ -153,11 +153,11 @@ def _key(request: Optional[Message]) -> Optional[Tuple[str, Any]]:
     return (request.method, name) if name is None or isinstance(name, str) else None
 
 
-def _last(message: Message) -> Optional[Fetched]:
+def _last(message: Message) -> Optional[LastFetch]:
     key = _key(message)
     if key is None or message.sender != CLIENT:
         return None
-    return message.session.state(Cache).fetched.get(key)  # type: ignore[no-any-return]
+    return message.session.state(ClientCache).fetched.get(key)  # type: ignore[no-any-return]
 
 
 @rule("cache.ttl-positive", on=REQUEST, method=_CACHED, needs="times",
@@ -188,7 +188,7 @@ def heeds(message: Message) -> Verdict:
         return None
     if message.time >= last.time + last.life:
         return KEPT
-    if message.session.state(Cache).failed >= last.asked or last.repeats + 1 != _REPEATS:
+    if message.session.state(ClientCache).failed >= last.asked or last.repeats + 1 != _REPEATS:
         return None
     return Broken("asked for %d times while it was fresh" % _REPEATS, "result.ttlMs")
 
@@ -239,7 +239,7 @@ def jitters(message: Message) -> Verdict:
     return Broken("asked for every %.3f seconds, %d times" % (seen[-1], len(seen)), "method")
 
 
-def _intervals(last: Fetched, message: Message) -> Tuple[float, ...]:
+def _intervals(last: LastFetch, message: Message) -> Tuple[float, ...]:
     """Return the last intervals between requests, with that before this one; () if there was anything between."""
     if message.connection.messages - last.messages != 2:
         return ()
@@ -259,7 +259,7 @@ def _intervals(last: Fetched, message: Message) -> Tuple[float, ...]:
 """)
 def begins_anew(message: Message) -> Verdict:
     """A client whose cursor is refused begins the list anew."""
-    error = message.session.state(Cache).broken.get(message.method)
+    error = message.session.state(ClientCache).broken.get(message.method)
     if error is None or error.time > message.time:
         return None
     if "cursor" not in message.params:
@@ -272,7 +272,7 @@ def begins_anew(message: Message) -> Verdict:
 @observe(on=REQUEST, method=_CACHED)
 def note_request(message: Message) -> None:
     """Note that a result is asked for."""
-    known, key = message.session.state(Cache), _key(message)
+    known, key = message.session.state(ClientCache), _key(message)
     known.broken.pop(message.method, None)
     last = _last(message)
     if key is not None and last is not None:
@@ -281,14 +281,14 @@ def note_request(message: Message) -> None:
             repeats=last.repeats + 1 if fresh else 0, asked=message.time, intervals=_intervals(last, message),
             messages=message.connection.messages)
     elif key is not None and message.sender == CLIENT:
-        known.fetched[key] = Fetched(message.time, 0.0, 0, message.time, message.connection.messages, ())
+        known.fetched[key] = LastFetch(message.time, 0.0, 0, message.time, message.connection.messages, ())
 
 
 @observe(on=RESULT, method=_CACHED)
 def note_result(message: Message) -> None:
     """Note a result and how long it is fresh."""
-    known, key = message.session.state(Cache), _key(message.request)
-    last: Optional[Fetched] = known.fetched.get(key) if key is not None else None
+    known, key = message.session.state(ClientCache), _key(message.request)
+    last: Optional[LastFetch] = known.fetched.get(key) if key is not None else None
     life = message.result.get("ttlMs")
     if key is not None and last is not None:
         seconds = 0.0
@@ -302,7 +302,7 @@ def note_result(message: Message) -> None:
 @observe(on=ERROR)
 def note_error(message: Message) -> None:
     """Note that something has failed: what was fetched may be wrong, so a client may ask again."""
-    known = message.session.state(Cache)
+    known = message.session.state(ClientCache)
     request = message.request
     if request is not None and request.notes.get("cursor") == ISSUED and message.error.get("code") == -32602:
         known.broken[message.method] = message
@@ -312,7 +312,7 @@ def note_error(message: Message) -> None:
 @observe(on=NOTIFICATION, method=(*NOTICES, "notifications/resources/updated"))
 def note_change(message: Message) -> None:
     """Note that what was fetched has changed."""
-    known: Cache = message.session.state(Cache)
+    known: ClientCache = message.session.state(ClientCache)
     methods: List[str] = list(NOTICES.get(message.method, ("resources/read",)))
     for method in methods:
         known.fetched.pop((method, None))

@@ -116,7 +116,7 @@ def validates(message: Message) -> Verdict:
     return KEPT if message.kind == ERROR else Broken("a result, though %s" % wrong, "params")
 
 
-class Asked:
+class RepeatedCompletion:
     """When the same completion was asked for: the first time of a row, and how often since."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ def _key(message: Message) -> Any:
 """ % {"p": _PARAMS})
 def keeps(message: Message) -> Verdict:
     """A client does not ask for the same completion over and over."""
-    row = message.session.state(Asked).rows.get(_key(message))
+    row = message.session.state(RepeatedCompletion).rows.get(_key(message))
     if row is None or message.time - row[0] > _WINDOW:
         return KEPT if row is not None else None
     if row[1] + 1 != _MOST:
@@ -160,7 +160,7 @@ def keeps(message: Message) -> Verdict:
 @observe(on=REQUEST, method=_COMPLETE)
 def note(message: Message) -> None:
     """Note what is asked for."""
-    key, rows = _key(message), message.session.state(Asked).rows
+    key, rows = _key(message), message.session.state(RepeatedCompletion).rows
     row = rows.get(key)
     if key is not None:
         rows[key] = (message.time, 1) if row is None or message.time - row[0] > _WINDOW else (row[0], row[1] + 1)

@@ -15,7 +15,7 @@ from .....methods import LISTEN, LOG_MESSAGE, SET_LOG_LEVEL
 from .....uritemplate import Template
 from .....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
-from ...listed import Listing, lists, new_items
+from ...listed import PagedList, lists, new_items
 from ...observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import has_scheme, is_base64, is_media_type, items, masked, members, short, shown, typed
@@ -442,7 +442,7 @@ def schemes(message: Message) -> Verdict:
     return found or (KEPT if new_items(message) else None)
 
 
-def _root(listing: Listing) -> str:
+def _root(listing: PagedList) -> str:
     """Return the folder that all listed files have in common; "" if there are none."""
     paths: List[str] = [posixpath.dirname(unquote(each[7:])) for each in islice(listing.names, _FILES)
                         if each.startswith("file:///")]

@@ -7,11 +7,11 @@ from typing import Dict, List, Optional, Union
 
 from .....methods import LIST_CHANGED
 from .....wiretrace import SERVER
-from ...listed import FEATURES, NOTICES, Listing
-from ...observed import ERROR, NOTIFICATION, RESULT, Connection, Message
+from ...listed import FEATURES, NOTICES, PagedList
+from ...observed import ERROR, NOTIFICATION, RESULT, Message, ObservedConnection
 from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
 from ..basic.lifecycle import UNDECLARED, Served
-from ..basic.subscriptions import Subscriptions
+from ..basic.subscriptions import SubscriptionStates
 from ..basic.versioning import Era
 
 SETTLED = 2.0
@@ -168,13 +168,13 @@ def credential_of(message: Message) -> str:
     return (exchange.header("authorization") or "") if exchange is not None else ""
 
 
-def _could_tell(message: Message, before: Listing) -> bool:
+def _could_tell(message: Message, before: PagedList) -> bool:
     """Return whether the server had a way to announce a change between a list and the one before."""
     method, revision, connection = message.method, message.revision, message.connection
     if revision is None or not message.has_capability(SERVER, FEATURES[method] + ".listChanged"):
         return False
     if revision.stateless:
-        known = message.session.state(Subscriptions)
+        known = message.session.state(SubscriptionStates)
         return any(each.asked_for(_FILTERS[method]) and each.acknowledged is not None
                    and each.acknowledged.index < before.first.index for each in known.active())
     if not connection.http:
@@ -187,8 +187,8 @@ def _could_tell(message: Message, before: Listing) -> bool:
 @observe(on=RESULT, method=_LISTS)
 def compare(message: Message) -> None:
     """Note a change that no notification has announced so far."""
-    listing: Optional[Listing] = message.notes.get("listing")
-    before: Optional[Listing] = message.notes.get("before")
+    listing: Optional[PagedList] = message.notes.get("listing")
+    before: Optional[PagedList] = message.notes.get("before")
     if listing is None or before is None or not (listing.complete and listing.whole and before.whole):
         return
     known = message.session.state(Changes)
@@ -209,7 +209,7 @@ def announce(message: Message) -> None:
         known.silent.pop(method, None)
 
 
-def _announced(connection: Connection, method: str, stateless: Optional[bool]) -> Verdict:
+def _announced(connection: ObservedConnection, method: str, stateless: Optional[bool]) -> Verdict:
     found: List[Union[str, Broken]] = []
     seen = soon = False
     for session in connection.every_session():
@@ -267,31 +267,31 @@ _RESOURCE = {"name": "resources", "item": '{"name": "r", "uri": "file:///r"}'}
 
 
 @rule("tools.list-changed", on=FINISH, scene=_CHANGED % _TOOL)
-def tools_changed(connection: Connection) -> Verdict:
+def tools_changed(connection: ObservedConnection) -> Verdict:
     """A server that has declared listChanged for tools says so when two lists of them differ."""
     return _announced(connection, "tools/list", False)
 
 
 @rule("prompts.list-changed", on=FINISH, scene=_CHANGED % _PROMPT)
-def prompts_changed(connection: Connection) -> Verdict:
+def prompts_changed(connection: ObservedConnection) -> Verdict:
     """A server that has declared listChanged for prompts says so when two lists of them differ."""
     return _announced(connection, "prompts/list", False)
 
 
 @rule("resources.list-changed", on=FINISH, scene=_CHANGED % _RESOURCE)
-def resources_changed(connection: Connection) -> Verdict:
+def resources_changed(connection: ObservedConnection) -> Verdict:
     """A server that has declared listChanged for resources says so when two lists of them differ."""
     return _announced(connection, "resources/list", None)
 
 
 @rule("tools.list-changed-subscribed", on=FINISH, scene=_CHANGED_SUBSCRIBED % _TOOL)
-def tools_changed_subscribed(connection: Connection) -> Verdict:
+def tools_changed_subscribed(connection: ObservedConnection) -> Verdict:
     """A subscription to changes of the tools hears of them when two lists differ."""
     return _announced(connection, "tools/list", True)
 
 
 @rule("prompts.list-changed-subscribed", on=FINISH, scene=_CHANGED_SUBSCRIBED % _PROMPT)
-def prompts_changed_subscribed(connection: Connection) -> Verdict:
+def prompts_changed_subscribed(connection: ObservedConnection) -> Verdict:
     """A subscription to changes of the prompts hears of them when two lists differ."""
     return _announced(connection, "prompts/list", True)
 
@@ -304,10 +304,10 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self.last: Dict[str, "Turn"] = {}
+        self.last: Dict[str, "Alternation"] = {}
 
 
-class Turn:
+class Alternation:
     """The two connections on which a list was asked for last, with what they got, and how often it alternated."""
 
     __slots__ = ("name", "names", "other", "other_names", "times")
@@ -325,7 +325,7 @@ ALTERNATIONS = 3
 
 
 def _per_connection(message: Message) -> Verdict:
-    listing: Optional[Listing] = message.notes.get("listing")
+    listing: Optional[PagedList] = message.notes.get("listing")
     exchange = message.exchange
     if listing is None or not listing.complete or not listing.whole or exchange is None:
         return None
@@ -337,7 +337,7 @@ def _per_connection(message: Message) -> Verdict:
     turn = known.last.get(key)
     if turn is None:
         if len(known.last) < message.connection.bounds.connections:
-            known.last[key] = Turn(here, names)
+            known.last[key] = Alternation(here, names)
         return None
     if here == turn.name:
         turn.times = turn.times if names == turn.names else 0

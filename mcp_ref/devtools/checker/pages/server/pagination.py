@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple, Tuple, Union
 from .....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import LISTS, cursor_of, lists
-from ...observed import ERROR, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Message
+from ...observed import ERROR, NOTIFICATION, ODD, REQUEST, RESULT, Message, ObservedConnection
 from ...rules import FINISH, KEPT, MESSAGE, PROCESS, UNDECIDED, Broken, CannotTell, Happening, Verdict, observe, rule
 from ...values import masked, short
 
@@ -248,7 +248,7 @@ def ends(message: Message) -> Verdict:
     C #4 tools/call {"name": "t", "arguments": {}}
     S #4 {"content": []}
 """)
-def empty(connection: Connection) -> Verdict:
+def empty(connection: ObservedConnection) -> Verdict:
     """A client takes an empty cursor for a cursor."""
     followed = False
     for session in connection.every_session():

@@ -9,8 +9,8 @@ from .....jsontext import JsonError, loads
 from .....revisions import Revision
 from .....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
-from ...listed import Listing, lists, new_items
-from ...observed import ERROR, RESULT, Connection, Message
+from ...listed import PagedList, lists, new_items
+from ...observed import ERROR, RESULT, Message, ObservedConnection
 from ...rules import FINISH, KEPT, UNDECIDED, Broken, CannotTell, Verdict, rule
 from ...values import has_mask, items, masked, members, short, validators, violations
 from ..basic.lifecycle import UNDECLARED
@@ -320,8 +320,8 @@ _ORDER = """
 @rule("tools.deterministic-order", on=RESULT, method=_LIST, scene=_ORDER)
 def ordered(message: Message) -> Verdict:
     """Two lists of the same tools have one order."""
-    listing: Optional[Listing] = message.notes.get("listing")
-    before: Optional[Listing] = message.notes.get("before")
+    listing: Optional[PagedList] = message.notes.get("listing")
+    before: Optional[PagedList] = message.notes.get("before")
     if listing is None or before is None or not (listing.complete and listing.whole and before.whole):
         return None
     change = lists(message.session).changed.get(_LIST)
@@ -368,7 +368,7 @@ def case_counts(message: Message) -> Verdict:
     S #2 {}
 """,
       reading="how long is left to the client; a day without answer, progress or cancellation is no timeout")
-def times_out(connection: Connection) -> Verdict:
+def times_out(connection: ObservedConnection) -> Verdict:
     """A client does not wait for the answer to a call for ever."""
     waited = cancelled = False
     for request in connection.pending[CLIENT].values():

@@ -12,7 +12,7 @@ from typing import Any, Optional, Tuple
 from .....methods import lookup
 from .....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
-from ...observed import ERROR, REQUEST, RESULT, Exchange, Message
+from ...observed import ERROR, REQUEST, RESULT, Message, ObservedExchange
 from ...rules import KEPT, TASKED, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from ...values import masked, members, short
 from ..server.tools import done, tool_of
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"(\d{1,18})\D*\Z")
 _IDENTITY = re.compile(r"auth|key|token|cookie|cert|user|ident|forwarded|session|via", re.IGNORECASE)
 
 
-class Owners:
+class TaskOwners:
     """The tasks of a server: by id the credentials with which each was made, and the last id."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Owners:
 
 def _foreign(message: Message, id: Any) -> Verdict:
     """Judge that a task is told to whom sends the message's request."""
-    owners = message.connection.state(Owners).of
+    owners = message.connection.state(TaskOwners).of
     if message.request is None or message.request.exchange is None or not isinstance(id, str) or id not in owners:
         return None
     owner, asker = owners.get(id), credentials(message.request)
@@ -119,13 +119,13 @@ def hard_to_guess(message: Message) -> Verdict:
     exchange = message.request.exchange
     if exchange is not None and (message.session.id is not None or _identifies(exchange)):
         return CannotTell("whether tasks are bound to a session or a principal")
-    before, now = _count(message.connection.state(Owners).last), _count(id)
+    before, now = _count(message.connection.state(TaskOwners).last), _count(id)
     if before is not None and now is not None and before[0] == now[0] and now[1] == before[1] + 1:
         return Broken("the id %s is the next after the last one" % short(id), "result.task.taskId")
     return KEPT if len(id) >= _FEWEST else Broken("the id %s" % short(id), "result.task.taskId")
 
 
-def _identifies(exchange: Exchange) -> bool:
+def _identifies(exchange: ObservedExchange) -> bool:
     """Tell whether a request may say who has sent it."""
     return bool(exchange.query) or exchange.url.startswith("https:") or any(
         _IDENTITY.search(name) for name, _ in exchange.fields)
@@ -159,7 +159,7 @@ def note_owner(message: Message) -> None:
     made = reports(message)
     id = made[0][1].get("taskId") if made and message.sender == SERVER and not message.again else None
     if isinstance(id, str) and not masked(id) and message.request is not None:
-        owners = message.connection.state(Owners)
+        owners = message.connection.state(TaskOwners)
         owners.last = id
         if message.request.exchange is not None:
             owners.of[id] = credentials(message.request)

@@ -12,7 +12,7 @@ from .....jsontext import dumps
 from .....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful
 from ...listed import new_items
-from ...observed import ERROR, META_TASK, NOTIFICATION, REQUEST, RESULT, Message, Session, content
+from ...observed import ERROR, META_TASK, NOTIFICATION, REQUEST, RESULT, Message, ObservedSession, content
 from ...rules import noted, observe
 from ...values import items, masked, members
 
@@ -89,7 +89,7 @@ class Known:
             asked.exchange is None or asked.exchange.ended is None)
 
 
-class Run(NamedTuple):
+class ListRun(NamedTuple):
     """A run through the list of tasks, from its first page on."""
 
     first: Message
@@ -100,7 +100,7 @@ class Run(NamedTuple):
     ids: Set[str]
 
 
-class Tasks:
+class KnownTasks:
     """The tasks of a session."""
 
     def __init__(self) -> None:
@@ -111,9 +111,9 @@ class Tasks:
         """Ids that were asked for, by receiver."""
         self.wanting: "Forgetful[str, Known]" = Forgetful(most)
         """The tasks of the server that have reported that they want input."""
-        self.open: "Forgetful[Tuple[str, str], Run]" = Forgetful(_RUNS)
+        self.open: "Forgetful[Tuple[str, str], ListRun]" = Forgetful(_RUNS)
         """Runs by receiver and the cursor that leads on."""
-        self.complete: Dict[str, Run] = {}
+        self.complete: Dict[str, ListRun] = {}
         """The newest complete run by receiver."""
         self.needy = False
         """True once a tool was listed that only runs as a task."""
@@ -121,9 +121,9 @@ class Tasks:
         """When a party has sent its last request, other than `ping`."""
 
 
-def tasks(session: Session) -> Tasks:
+def tasks(session: ObservedSession) -> KnownTasks:
     """Return the tasks of a session."""
-    return session.state(Tasks)
+    return session.state(KnownTasks)
 
 
 def seconds(value: Any) -> float:
@@ -244,13 +244,13 @@ def _note_page(message: Message) -> None:
         return
     ids = {each["taskId"] for _, each in reports(message) if isinstance(each.get("taskId"), str)}
     cursor = asked.params.get("cursor")
-    run = Run(asked, message, 1, ids)
+    run = ListRun(asked, message, 1, ids)
     if "cursor" in asked.params:
         before = known.open.pop((message.sender, cursor)) if isinstance(cursor, str) else None
         if before is None or len(before.ids) > Bounds().entries:
             return
         before.ids.update(ids)
-        run = Run(before.first, message, before.pages + 1, before.ids)
+        run = ListRun(before.first, message, before.pages + 1, before.ids)
     following = message.result.get("nextCursor")
     if isinstance(following, str):
         known.open[message.sender, following] = run

@@ -11,7 +11,7 @@ from typing import Any, List, Optional, Union
 from .....codec import DecodeError, decoder
 from .....methods import CALL_TOOL, lookup, result_class
 from .....wiretrace import CLIENT, SERVER
-from ...observed import ERROR, OTHER, REQUEST, RESULT, Connection, Message, Session
+from ...observed import ERROR, OTHER, REQUEST, RESULT, Message, ObservedConnection, ObservedSession
 from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, rule
 from ...values import at, masked, members, short
 from ..server.errorcodes import code_and_text, internal
@@ -262,7 +262,7 @@ def respects_interval(message: Message) -> Verdict:
 # How long
 
 
-def _given_up(session: Session, party: str, task: Known) -> bool:
+def _given_up(session: ObservedSession, party: str, task: Known) -> bool:
     """Tell whether the requestor has left a task alone that still worked, and went on with other things for long."""
     if task.request is None or task.created is None or task.status != "working" or task.cancel is not None:
         return False
@@ -281,7 +281,7 @@ def _kind(task: Known) -> str:
     return "polled" if task.polls else "never"
 
 
-def _left(connection: Connection, kind: str, evidence: str) -> Verdict:
+def _left(connection: ObservedConnection, kind: str, evidence: str) -> Verdict:
     found: List[Union[str, Broken]] = []
     seen = False
     for session in connection.every_session():
@@ -308,7 +308,7 @@ _LATER = """
   + C #3 tasks/get {"taskId": "%s"}
   + S #3 %s
 """ % (ID, report("completed")) + _LATER)
-def keeps_polling(connection: Connection) -> Verdict:
+def keeps_polling(connection: ObservedConnection) -> Verdict:
     """A party that has a task asks how it is, and does not only wait to be told."""
     return _left(connection, "never", "the task was never asked for")
 
@@ -318,7 +318,7 @@ def keeps_polling(connection: Connection) -> Verdict:
   + C #4 tasks/get {"taskId": "%s"}
   + S #4 %s
 """ % (ID, report("completed")) + _LATER)
-def polls_to_the_end(connection: Connection) -> Verdict:
+def polls_to_the_end(connection: ObservedConnection) -> Verdict:
     """A party that polls a task goes on until the task has ended or wants input."""
     return _left(connection, "polled", "polls end while the task works")
 
@@ -329,7 +329,7 @@ def polls_to_the_end(connection: Connection) -> Verdict:
   + C #4 tasks/get {"taskId": "%s"}
   + S #4 %s
 """ % (ID, ID, report("completed")) + _LATER)
-def polls_after_fetching(connection: Connection) -> Verdict:
+def polls_after_fetching(connection: ObservedConnection) -> Verdict:
     """A party whose `tasks/result` no longer waits goes on to poll the task."""
     return _left(connection, "fetched", "no poll after tasks/result has ended without a result")
 

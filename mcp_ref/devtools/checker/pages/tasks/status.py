@@ -7,7 +7,7 @@ Others are about the messages of a task, and how they name it
 from typing import Any, Callable, List, Optional, Union
 
 from .....wiretrace import CLIENT, SERVER
-from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Exchange, Message, id_key
+from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message, ObservedExchange, id_key
 from ...rules import KEPT, RESPONSE, TASKED, Broken, CannotTell, Verdict, rule
 from ...values import is_time, masked, short
 from ..basic.utilities import request_of_token
@@ -236,7 +236,7 @@ def progress_stops(message: Message) -> Verdict:
   - S [9] event {"id": "0", "data": ""}
     S [9] #3 %s
 """ % (ID, report()))
-def get_without_stream(exchange: Exchange) -> Verdict:
+def get_without_stream(exchange: ObservedExchange) -> Verdict:
     """The answer to `tasks/get` comes as JSON, not as a stream."""
     if exchange.status != 200:
         return None

@@ -10,7 +10,7 @@ from typing import Any, Optional, Tuple
 from .....jsontext import JsonError, loads
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import MOST, accepts, is_local, is_repeated, is_streamable, split, text_of
-from ...observed import ERROR, NOISE, NOTIFICATION, REQUEST, RESULT, Connection, Exchange, Message
+from ...observed import ERROR, NOISE, NOTIFICATION, REQUEST, RESULT, Message, ObservedConnection, ObservedExchange
 from ...rules import (
     BATCH, END, HEAD, KEPT, MESSAGE, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, noted, observe, rule,
 )
@@ -50,7 +50,7 @@ def shows_modern(message: Message) -> bool:
     return message.kind == ERROR and message.error.get("code") in MODERN_CODES
 
 
-def is_modern(connection: Connection) -> bool:
+def is_modern(connection: ObservedConnection) -> bool:
     """Return True if the server has shown that it speaks a revision without handshake."""
     return connection.state(Modern).shown
 
@@ -94,7 +94,7 @@ class Endpoints:
         self.served: "Forgetful[str, None]" = Forgetful(Bounds().entries)
 
 
-def facts_of_response(exchange: Exchange) -> Any:
+def facts_of_response(exchange: ObservedExchange) -> Any:
     """Return the facts on which the rules of a response that is a success depend; of any other, the exchange itself."""
     if exchange.status is None or exchange.status // 100 != 2:
         return exchange
@@ -111,7 +111,7 @@ def facts_of_response(exchange: Exchange) -> Any:
   - S [3] 405
   - S [3] end
 """)
-def endpoint_takes_posts(exchange: Exchange) -> Verdict:
+def endpoint_takes_posts(exchange: ObservedExchange) -> Verdict:
     """The endpoint takes POSTs: it does not answer some that the method is not allowed or not known."""
     if not is_streamable(exchange) or exchange.method != "POST" or not exchange.sent:
         return None
@@ -123,7 +123,7 @@ def endpoint_takes_posts(exchange: Exchange) -> Verdict:
 
 
 @observe(on=RESPONSE)
-def note_served(exchange: Exchange) -> None:
+def note_served(exchange: ObservedExchange) -> None:
     """Note that a POST was served."""
     served = exchange.connection.state(Endpoints).served
     if exchange.path not in served and exchange.sent and exchange.method == "POST" and (
@@ -133,7 +133,7 @@ def note_served(exchange: Exchange) -> None:
 
 # What the client sends
 
-def _is_post(message: Message) -> Optional[Exchange]:
+def _is_post(message: Message) -> Optional[ObservedExchange]:
     """Return the exchange of a message that the client posts over Streamable HTTP."""
     exchange = message.exchange
     if exchange is None or message.sender != "client" or exchange.method != "POST" or not is_streamable(exchange):
@@ -252,13 +252,13 @@ def no_responses(message: Message) -> Verdict:
 
 # What the server answers
 
-def _carries(exchange: Exchange) -> bool:
+def _carries(exchange: ObservedExchange) -> bool:
     """Return True for a POST of notifications or responses only."""
     return is_streamable(exchange) and exchange.method == "POST" and bool(exchange.sent) and all(
         each.kind in (NOTIFICATION, RESULT, ERROR) for each in exchange.sent)
 
 
-def _has_body(exchange: Exchange) -> bool:
+def _has_body(exchange: ObservedExchange) -> bool:
     body = exchange.answer_body
     return exchange.received_count > 0 or body is not None and (
         bool(text_of(body)) or any(body.more.get(name) not in (None, "") for name in ("json", "form", "base64"))
@@ -273,7 +273,7 @@ def _has_body(exchange: Exchange) -> bool:
   - S [3] body {"json": {}}
     S [3] end
 """)
-def accepted(exchange: Exchange) -> Verdict:
+def accepted(exchange: ObservedExchange) -> Verdict:
     """A POST without a request that is accepted is answered by 202, without a body."""
     if not _carries(exchange) or exchange.status is None or exchange.status // 100 != 2:
         return None
@@ -292,7 +292,7 @@ def accepted(exchange: Exchange) -> Verdict:
     S [3] !-32600 "not accepted"
     S [3] end
 """)
-def rejected(exchange: Exchange) -> Verdict:
+def rejected(exchange: ObservedExchange) -> Verdict:
     """A POST without a request that is not accepted is answered by the status of an error."""
     if not _carries(exchange) or exchange.status is None:
         return None
@@ -309,7 +309,7 @@ def rejected(exchange: Exchange) -> Verdict:
   - S [3] 200 {"Content-Type": "text/plain"}
     S [3] #1 {"tools": []}
 """)
-def content_type(exchange: Exchange) -> Verdict:
+def content_type(exchange: ObservedExchange) -> Verdict:
     """A request is answered by a JSON object or by a stream of events, and says so."""
     if not is_streamable(exchange) or exchange.request is None or exchange.status is None:
         return None
@@ -344,7 +344,7 @@ def method_not_found(message: Message) -> Verdict:
 
 # The eras
 
-class Refusal:
+class LastRefusal:
     """The refusal of the last request of a client without handshake."""
 
     def __init__(self) -> None:
@@ -370,7 +370,7 @@ def _client_name(message: Message) -> Any:
 """)
 def no_blind_fallback(message: Message) -> Verdict:
     """A client that is refused by an error of a server without handshake does not fall back to the handshake."""
-    error = message.connection.state(Refusal).error
+    error = message.connection.state(LastRefusal).error
     if error is None or message.sender != "client" or not is_streamable(message.exchange):
         return None
     if message.method != "initialize":
@@ -388,7 +388,7 @@ def no_blind_fallback(message: Message) -> Verdict:
 @observe(on=REQUEST, when="http client fallback")
 def forget_refusal(message: Message) -> None:
     """Forget a refusal with the next request."""
-    message.connection.state(Refusal).error = None
+    message.connection.state(LastRefusal).error = None
 
 
 @observe(on=ERROR, when="http")
@@ -396,7 +396,7 @@ def note_refusal(message: Message) -> None:
     """Note the refusal of a request without handshake."""
     if message.error.get("code") in MODERN_CODES and message.revision is not None and message.revision.stateless and (
             message.exchange is not None and message.exchange.status == 400):
-        message.connection.state(Refusal).error = message
+        message.connection.state(LastRefusal).error = message
         noted(message.connection, "fallback")
 
 
@@ -406,7 +406,7 @@ UNDECIDED.update({
 _CREDENTIALS = ("authorization", "proxy-authorization", "cookie", "mcp-session-id")
 
 
-def _served(exchange: Exchange) -> bool:
+def _served(exchange: ObservedExchange) -> bool:
     return exchange.status is not None and exchange.status // 100 == 2
 
 
@@ -418,7 +418,7 @@ def _is_origin(value: str) -> bool:
     return value == "null" or bool(scheme and apart and host and " " not in value)
 
 
-def said(exchange: Exchange) -> str:
+def prose(exchange: ObservedExchange) -> str:
     """Return what an answer says to people, in lower case."""
     parts = [str(each.error.get("message", "")) for each in exchange.received]
     body = exchange.answer_body
@@ -435,7 +435,7 @@ def said(exchange: Exchange) -> str:
   + S [3] end
   - S [3] #1 {"tools": []}
 """, reading="a server on this machine that lets no page of another origin read its answers has no reason to serve one")
-def origin_validated(exchange: Exchange) -> Verdict:
+def origin_validated(exchange: ObservedExchange) -> Verdict:
     """A server refuses requests of pages from elsewhere: one on this machine does not serve a foreign origin."""
     origin = exchange.header("origin")
     if origin is None or exchange.method == "OPTIONS" or not exchange.is_mcp:
@@ -459,7 +459,7 @@ def origin_validated(exchange: Exchange) -> Verdict:
     S [3] body {"text": "Invalid Origin header"}
     S [3] end
 """)
-def origin_forbidden(exchange: Exchange) -> Verdict:
+def origin_forbidden(exchange: ObservedExchange) -> Verdict:
     """An origin that is not allowed is refused by 403."""
     origin, status = exchange.header("origin"), exchange.status
     if origin is None or exchange.method == "OPTIONS" or not exchange.is_mcp or status is None:
@@ -468,21 +468,21 @@ def origin_forbidden(exchange: Exchange) -> Verdict:
         return KEPT
     if _served(exchange) and not _is_origin(origin):
         return Broken("%s was served, and is no origin" % origin[:60], "Origin")
-    if 400 <= status < 500 and "origin" in said(exchange) and not is_repeated(exchange, "origin"):
+    if 400 <= status < 500 and "origin" in prose(exchange) and not is_repeated(exchange, "origin"):
         return Broken("an origin was refused by %d" % status, "Origin")
     return None
 
 
 # Authentication
 
-class Refused:
+class RefusedRequests:
     """The requests without any credentials that were refused by 401: path, methods and name."""
 
     def __init__(self) -> None:
         self.seen: "Forgetful[Any, None]" = Forgetful(Bounds().entries)
 
 
-def _anonymous(exchange: Exchange) -> Optional[Tuple[str, str, str, str]]:
+def _anonymous(exchange: ObservedExchange) -> Optional[Tuple[str, str, str, str]]:
     """Return what a request without any credentials asks for; None if it may have some."""
     first = exchange.sent[0] if exchange.sent else None
     if first is None or exchange.query or any(
@@ -500,9 +500,9 @@ def _anonymous(exchange: Exchange) -> Optional[Tuple[str, str, str, str]]:
   - C [4] #2 tools/list {}
     S [4] #2 {"tools": []}
 """)
-def authenticated(exchange: Exchange) -> Verdict:
+def authenticated(exchange: ObservedExchange) -> Verdict:
     """A server that wants credentials for a request wants them each time."""
-    refused = exchange.connection.state(Refused).seen
+    refused = exchange.connection.state(RefusedRequests).seen
     if exchange.status != 401 and not len(refused):
         return None
     asked = _anonymous(exchange)
@@ -514,16 +514,16 @@ def authenticated(exchange: Exchange) -> Verdict:
 
 
 @observe(on=RESPONSE, when="refused")
-def note_refused(exchange: Exchange) -> None:
+def note_refused(exchange: ObservedExchange) -> None:
     """Note that a request without credentials was refused."""
     asked = _anonymous(exchange) if exchange.status == 401 else None
     if asked is not None:
-        exchange.connection.state(Refused).seen[asked] = None
+        exchange.connection.state(RefusedRequests).seen[asked] = None
 
 
 # GET
 
-def is_get(exchange: Exchange) -> bool:
+def is_get(exchange: ObservedExchange) -> bool:
     """Return True for a GET of the endpoint that comes from a client: others visit the address, too."""
     return is_streamable(exchange) and exchange.method == "GET" and exchange.is_mcp and (
         exchange.header("mcp-session-id") is not None or exchange.header("mcp-protocol-version") is not None
@@ -538,7 +538,7 @@ def is_get(exchange: Exchange) -> bool:
     S [3] 405
     S [3] end
 """)
-def get_accepts(exchange: Exchange) -> Verdict:
+def get_accepts(exchange: ObservedExchange) -> Verdict:
     """A GET of the endpoint accepts a stream of events."""
     if not is_get(exchange):
         return None
@@ -554,7 +554,7 @@ class Taken:
 
 
 @observe(on=RESPONSE)
-def note_taken(exchange: Exchange) -> None:
+def note_taken(exchange: ObservedExchange) -> None:
     """Note where the endpoint is."""
     paths = exchange.connection.state(Taken).paths
     if exchange.path not in paths and exchange.method == "POST" and _served(exchange):
@@ -568,7 +568,7 @@ def note_taken(exchange: Exchange) -> None:
   - S [3] 200 {"Content-Type": "text/html"}
     S [3] end
 """)
-def get_streams(exchange: Exchange) -> Verdict:
+def get_streams(exchange: ObservedExchange) -> Verdict:
     """A GET of the endpoint is answered by a stream of events, or by 405."""
     if not is_get(exchange) or exchange.status is None:
         return None
@@ -591,7 +591,7 @@ def get_streams(exchange: Exchange) -> Verdict:
   - S [3] 404
     S [3] end
 """)
-def gone_methods(exchange: Exchange) -> Verdict:
+def gone_methods(exchange: ObservedExchange) -> Verdict:
     """A server that knows no revision with sessions answers GET and DELETE by 405."""
     if not is_streamable(exchange) or exchange.method not in ("GET", "DELETE") or not exchange.is_mcp:
         return None

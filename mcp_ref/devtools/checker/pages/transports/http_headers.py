@@ -8,7 +8,7 @@ from .....methods import NAMED, known_since
 from .....revisions import NAMES
 from ...course import ADDED
 from ...httpfacts import decoded, is_plain, is_repeated, is_sentinel, is_streamable, mask_of
-from ...observed import ERROR, META_REVISION, REQUEST, RESULT, Exchange, Message
+from ...observed import ERROR, META_REVISION, REQUEST, RESULT, Message, ObservedExchange
 from ...rules import HEAD, KEPT, MESSAGE, RESPONSE, UNDECIDED, Broken, CannotTell, Verdict, rule
 from .http_endpoint import (
     NO_HANDSHAKE, OTHER_ERA, Modern, facts_of_post, facts_of_response, is_get, is_modern, shows_modern,
@@ -23,7 +23,7 @@ HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
-def asking(message: Message) -> Optional[Exchange]:
+def asking(message: Message) -> Optional[ObservedExchange]:
     """Return the exchange of a request that the client posts; None for anything else."""
     exchange = message.exchange
     if exchange is None or message.sender != "client" or message.kind != REQUEST or not exchange.sent or (
@@ -34,7 +34,7 @@ def asking(message: Message) -> Optional[Exchange]:
 
 # After a handshake
 
-def _version(exchange: Exchange, opened: float) -> Verdict:
+def _version(exchange: ObservedExchange, opened: float) -> Verdict:
     """Judge the version of a request that comes after the handshake."""
     result = exchange.session.initialize_result
     if exchange.session.mixed:
@@ -44,12 +44,12 @@ def _version(exchange: Exchange, opened: float) -> Verdict:
     return KEPT if exchange.header("mcp-protocol-version") is not None else Broken("a request without it", VERSION)
 
 
-def _subject(subject: Any) -> Optional[Exchange]:
+def _subject(subject: Any) -> Optional[ObservedExchange]:
     """Return the exchange of a later request of the client, by its GET or DELETE, or by its first message."""
-    if isinstance(subject, Exchange):
+    if isinstance(subject, ObservedExchange):
         asks = is_get(subject) or subject.method == "DELETE" and subject.is_mcp and is_streamable(subject)
         return subject if asks else None
-    exchange: Optional[Exchange] = subject.exchange
+    exchange: Optional[ObservedExchange] = subject.exchange
     if exchange is None or subject.sender != "client" or exchange.sent[0] is not subject or exchange.method != "POST":
         return None
     opens = subject.kind == REQUEST and subject.method == "initialize"
@@ -105,7 +105,7 @@ def is_no_version(value: str) -> bool:
   + S [3] end
   - S [3] #1 {"tools": []}
 """)
-def version_refused(exchange: Exchange) -> Verdict:
+def version_refused(exchange: ObservedExchange) -> Verdict:
     """A request that names no revision that there is, is refused by 400."""
     value = exchange.header("mcp-protocol-version")
     if value is None or exchange.status is None or not exchange.sent or not is_streamable(exchange):

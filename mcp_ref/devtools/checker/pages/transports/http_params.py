@@ -4,8 +4,8 @@ Parameters]."""
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
-from ...httpfacts import PREFIX, Annotations, annotations_of, decoded, is_plain, is_sentinel, key_of, mask_of
-from ...observed import ERROR, REQUEST, RESULT, Exchange, Message
+from ...httpfacts import PREFIX, HeaderParameters, annotations_of, decoded, is_plain, is_sentinel, key_of, mask_of
+from ...observed import ERROR, REQUEST, RESULT, Message, ObservedExchange
 from ...rules import KEPT, UNDECIDED, Broken, CannotTell, Verdict, observe, rule
 from .http_headers import USUAL, asking, refused, served, standard_faults, versions_differ
 
@@ -20,7 +20,7 @@ class Listed:
     """The tools that the client of a connection has been shown, with what their parameters have to show."""
 
     def __init__(self) -> None:
-        self.tools: "Forgetful[str, Annotations]" = Forgetful(Bounds().entries)
+        self.tools: "Forgetful[str, HeaderParameters]" = Forgetful(Bounds().entries)
 
 
 @observe(on=RESULT, method="tools/list")
@@ -46,7 +46,7 @@ class Param(NamedTuple):
     """``missing``, ``null``, ``absent``, ``base64``, ``sentinel``, ``escape``, ``form``, ``value``; "" for none."""
 
 
-def _annotations(message: Message) -> Optional[Annotations]:
+def _annotations(message: Message) -> Optional[HeaderParameters]:
     """Return the annotations of the tool of a call that is posted, as it was listed; None if it was not."""
     if asking(message) is None or message.method != "tools/call":
         return None
@@ -301,7 +301,7 @@ def note_unlike(message: Message) -> None:
     message.unlike = exchange is None or asking(message) is None or not _is_copied(message, exchange)
 
 
-def _is_copied(message: Message, exchange: Exchange) -> bool:
+def _is_copied(message: Message, exchange: ObservedExchange) -> bool:
     """Return True if the usual header fields say what the body says, as it is; and there are no others."""
     fields = exchange.fields
     return not standard_faults(message) and not versions_differ(message) and not params_of(message) and (

@@ -9,10 +9,12 @@ from typing import Any, List, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import is_streamable, mask_of
-from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Connection, Exchange, Message, Session
+from ...observed import (
+    ERROR, NOTIFICATION, REQUEST, RESULT, Message, ObservedConnection, ObservedExchange, ObservedSession,
+)
 from ...rules import END, FINISH, HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, noted, observe, rule
 from ..basic.utilities import request_of_token
-from .http_endpoint import NO_HANDSHAKE, OTHER_ERA, Modern, facts_of_post, is_get, said
+from .http_endpoint import NO_HANDSHAKE, OTHER_ERA, Modern, facts_of_post, is_get, prose
 from .resumability import Activity, closed_early, closed_early_of, is_resumed, origin_of, sessions_of, waiting
 
 LINGER = 10.0
@@ -22,7 +24,7 @@ _CHANGES = (
     "notifications/resources/updated")
 
 
-def _on_post(message: Message) -> Optional[Exchange]:
+def _on_post(message: Message) -> Optional[ObservedExchange]:
     """Return the exchange of a message that the server sends on the stream of a POST."""
     exchange = message.exchange
     if exchange is None or message.sender != "server" or exchange.method != "POST" or not exchange.stream:
@@ -177,7 +179,7 @@ def note_done(message: Message) -> None:
         exchange.notes.setdefault("done", message)
 
 
-def waiting_without(exchange: Exchange, response: Message) -> bool:
+def waiting_without(exchange: ObservedExchange, response: Message) -> bool:
     """Return True if a request of an exchange waits for another response than this."""
     return any(each.kind == REQUEST and each.answer is None and each is not response.request for each in exchange.sent)
 
@@ -193,7 +195,7 @@ def waiting_without(exchange: Exchange, response: Message) -> bool:
 """)
 def ends_with_response(subject: Any) -> Verdict:
     """The stream of a POST ends with its last response."""
-    exchange = subject if isinstance(subject, Exchange) else _on_post(subject)
+    exchange = subject if isinstance(subject, ObservedExchange) else _on_post(subject)
     done: Optional[Message] = exchange.notes.get("done") if exchange is not None else None
     if exchange is None or done is None or not is_streamable(exchange):
         return None
@@ -203,11 +205,11 @@ def ends_with_response(subject: Any) -> Verdict:
     return "open for %.0f seconds after the response" % open_for if open_for > LINGER else KEPT
 
 
-class Early:
+class ClosedEarly:
     """The streams that the server has closed before their responses, and after which nothing was served yet."""
 
     def __init__(self) -> None:
-        self.closed: List[Exchange] = []
+        self.closed: List[ObservedExchange] = []
 
 
 @rule("http.stream-no-early-close", on=(RESPONSE, END), needs="http end", scene="""
@@ -219,9 +221,9 @@ class Early:
     C #2 tools/list {}
     S #2 {"tools": []}
 """)
-def no_early_close(exchange: Exchange) -> Verdict:
+def no_early_close(exchange: ObservedExchange) -> Verdict:
     """The server does not close the stream of a request before the response while the session goes on."""
-    early = exchange.session.state(Early)
+    early = exchange.session.state(ClosedEarly)
     if exchange.ended is not None:
         return KEPT if "done" in exchange.notes else None
     if exchange.status is None or exchange.status // 100 != 2:
@@ -231,10 +233,10 @@ def no_early_close(exchange: Exchange) -> Verdict:
 
 
 @observe(on=END, when="stream")
-def note_early_close(exchange: Exchange) -> None:
+def note_early_close(exchange: ObservedExchange) -> None:
     """Note a stream that the server has closed before its responses."""
     if closed_early(exchange):
-        closed = exchange.session.state(Early).closed
+        closed = exchange.session.state(ClosedEarly).closed
         if len(closed) < Bounds().messages:
             closed.append(exchange)
 
@@ -256,7 +258,7 @@ def note_early_close(exchange: Exchange) -> None:
     C #2 tools/list {}
     S #2 {"tools": []}
 """)
-def answered_in_the_end(connection: Connection) -> Verdict:
+def answered_in_the_end(connection: ObservedConnection) -> Verdict:
     """The stream of a request, with what resumes it, brings the response."""
     found: List[Any] = []
     judged = False
@@ -307,7 +309,7 @@ def not_cancelled_by_loss(message: Message) -> Verdict:
     C #2 tools/list {}
     S #2 {"tools": []}
 """, reading="a client that ends a stream itself, and goes on without the response, has cancelled the request")
-def cancels_in_words(connection: Connection) -> Verdict:
+def cancels_in_words(connection: ObservedConnection) -> Verdict:
     """A client that leaves the stream of a request and does not come back says that it cancels the request."""
     found: List[Any] = []
     judged = False
@@ -325,11 +327,11 @@ class Left:
     """The streams of a session that the client has left before their responses, and when."""
 
     def __init__(self) -> None:
-        self.streams: "Forgetful[int, Tuple[Exchange, float]]" = Forgetful(Bounds().exchanges)
+        self.streams: "Forgetful[int, Tuple[ObservedExchange, float]]" = Forgetful(Bounds().exchanges)
 
 
 @observe(on=END, when="stream")
-def note_left(exchange: Exchange) -> None:
+def note_left(exchange: ObservedExchange) -> None:
     """Note a stream that the client has left."""
     if exchange.ended_by == "client" and exchange.stream and exchange.method == "POST" and waiting(exchange):
         if is_streamable(exchange) and exchange.ended is not None:
@@ -343,7 +345,7 @@ def note_left(exchange: Exchange) -> None:
   - S [3] 200 {"Content-Type": "text/event-stream"}
     S [3] #1 {"tools": []}
 """)
-def not_buffered(exchange: Exchange) -> Verdict:
+def not_buffered(exchange: ObservedExchange) -> Verdict:
     """A stream asks proxies not to hold it back."""
     if not exchange.stream or not exchange.sent or not is_streamable(exchange) or exchange.status != 200:
         return None
@@ -429,7 +431,7 @@ def id_visible(message: Message) -> Verdict:
     return Broken("the id has other characters", HEADER) if odd else KEPT
 
 
-def _echoes(exchange: Exchange, session: Session, time: float) -> Verdict:
+def _echoes(exchange: ObservedExchange, session: ObservedSession, time: float) -> Verdict:
     """Judge a request after `initialize`: is it in the session that was opened?"""
     first = session.initialize_result
     if exchange.connection.live > 1 and exchange.header("mcp-session-id") is None:
@@ -448,7 +450,7 @@ def _echoes(exchange: Exchange, session: Session, time: float) -> Verdict:
 """)
 def id_echoed(subject: Any) -> Verdict:
     """A client sends the session id that it was given with all later requests."""
-    if isinstance(subject, Exchange):
+    if isinstance(subject, ObservedExchange):
         asks = is_get(subject) or subject.method == "DELETE" and subject.is_mcp and is_streamable(subject)
         return _echoes(subject, subject.session, subject.opened) if asks else None
     exchange = subject.exchange
@@ -466,7 +468,7 @@ def id_echoed(subject: Any) -> Verdict:
   - S [3] 422
     S [3] end
 """)
-def missing_refused(exchange: Exchange) -> Verdict:
+def missing_refused(exchange: ObservedExchange) -> Verdict:
     """A server that wants a session id answers requests without it by 400."""
     session, status = exchange.session, exchange.status
     if exchange.header("mcp-session-id") is not None or session.id is None or session.initialize_result is None:
@@ -491,7 +493,7 @@ def missing_refused(exchange: Exchange) -> Verdict:
   + S [4] end
   - S [4] #1 {"tools": []}
 """)
-def gone(exchange: Exchange) -> Verdict:
+def gone(exchange: ObservedExchange) -> Verdict:
     """A session that was ended is answered by 404."""
     deleted = exchange.session.state(Ending).deleted
     if deleted is None or exchange.opened <= deleted or exchange.status is None or not is_streamable(exchange):
@@ -501,13 +503,13 @@ def gone(exchange: Exchange) -> Verdict:
     if exchange.status == 404:
         return KEPT
     if exchange.status // 100 == 2 and exchange.sent or exchange.status == 410 or (
-            exchange.status == 400 and "session" in said(exchange)):
+            exchange.status == 400 and "session" in prose(exchange)):
         return Broken("%d after the session was deleted" % exchange.status, HEADER)
     return None
 
 
 @observe(on=RESPONSE, when="unserved")
-def note_ending(exchange: Exchange) -> None:
+def note_ending(exchange: ObservedExchange) -> None:
     """Note that a session was deleted, or that it is not known any more."""
     if exchange.header("mcp-session-id") is None or not is_streamable(exchange):
         return
@@ -534,7 +536,7 @@ def note_ending(exchange: Exchange) -> None:
   + S [4] #2 {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "server", "version": "1"}}
   + C [5 Mcp-Session-Id=] notifications/initialized
 """)
-def starts_anew(exchange: Exchange) -> Verdict:
+def starts_anew(exchange: ObservedExchange) -> Verdict:
     """A client whose session is not known any more opens another, and does not use the id again."""
     if not is_streamable(exchange) or exchange.method == "DELETE":
         return None
@@ -554,7 +556,7 @@ def starts_anew(exchange: Exchange) -> Verdict:
   + S [3] end
     * client close {}
 """, reading="a client that closes its connection needs the session no longer")
-def deleted(connection: Connection) -> Verdict:
+def deleted(connection: ObservedConnection) -> Verdict:
     """A client that leaves deletes its session."""
     session = connection.latest
     if session is None or not connection.http:
@@ -574,7 +576,7 @@ def deleted(connection: Connection) -> Verdict:
   - S [3] 200 {"Content-Type": "application/json", "Mcp-Session-Id": "***00000002"}
     S [3] #2 {"tools": []}
 """)
-def no_sessions(exchange: Exchange) -> Verdict:
+def no_sessions(exchange: ObservedExchange) -> Verdict:
     """A server that knows no sessions gives no ids, and takes no notice of those that it gets."""
     if not is_streamable(exchange) or not exchange.sent or exchange.status is None:
         return None
@@ -582,6 +584,6 @@ def no_sessions(exchange: Exchange) -> Verdict:
         return OTHER_ERA
     if exchange.answer_header("mcp-session-id") is not None:
         return Broken("a session id was given", HEADER)
-    if exchange.header("mcp-session-id") is not None and 400 <= exchange.status < 500 and "session" in said(exchange):
+    if exchange.header("mcp-session-id") is not None and 400 <= exchange.status < 500 and "session" in prose(exchange):
         return Broken("refused by %d" % exchange.status, HEADER)
     return KEPT

@@ -10,11 +10,13 @@ from urllib.parse import urljoin, urlsplit
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import is_streamable
-from ...observed import ERROR, RESULT, Connection, Exchange, Message, Session, SseEvent, content
+from ...observed import (
+    ERROR, RESULT, Message, ObservedConnection, ObservedEvent, ObservedExchange, ObservedSession, content,
+)
 from ...rules import (
     END, FINISH, HEAD, KEPT, MESSAGE, RESPONSE, SSE_EVENT, Broken, CannotTell, Verdict, noted, observe, rule,
 )
-from .http_endpoint import said
+from .http_endpoint import prose
 
 
 class Announced:
@@ -22,22 +24,22 @@ class Announced:
 
     def __init__(self) -> None:
         self.targets: "Forgetful[str, None]" = Forgetful(Bounds().entries)
-        self.paths: "Forgetful[str, Exchange]" = Forgetful(Bounds().entries)
+        self.paths: "Forgetful[str, ObservedExchange]" = Forgetful(Bounds().entries)
         self.missed = False
         """True if a stream was seen whose beginning was not recorded."""
 
 
-def _is_stream(exchange: Exchange) -> bool:
+def _is_stream(exchange: ObservedExchange) -> bool:
     """Return True for the GET of a stream of HTTP+SSE."""
     return exchange.connection.transport == "http+sse" and exchange.method == "GET"
 
 
-def _target(exchange: Exchange) -> str:
+def _target(exchange: ObservedExchange) -> str:
     """Return path and query of a request."""
     return exchange.path + ("?" + exchange.query if exchange.query else "")
 
 
-def _address(seen: SseEvent) -> Optional[str]:
+def _address(seen: ObservedEvent) -> Optional[str]:
     """Return path and query of the address in an ``endpoint`` event; None if it is no address."""
     data = (seen.data or "").strip()
     try:
@@ -56,7 +58,7 @@ def _address(seen: SseEvent) -> Optional[str]:
   - C [3] GET /sse {"Accept": "text/event-stream"}
   - S [3] 200 {"Content-Type": "text/html"}
 """)
-def streams(exchange: Exchange) -> Verdict:
+def streams(exchange: ObservedExchange) -> Verdict:
     """A GET of the address for streams opens a stream of events."""
     if not _is_stream(exchange) or exchange.status is None or exchange.status // 100 != 2:
         return None
@@ -70,7 +72,7 @@ def streams(exchange: Exchange) -> Verdict:
   + S [3] event {"event": "endpoint", "data": "/messages?sessionId=2"}
   - S [3] event {"event": "ready", "data": "/messages?sessionId=2"}
 """)
-def begins_with_endpoint(seen: SseEvent) -> Verdict:
+def begins_with_endpoint(seen: ObservedEvent) -> Verdict:
     """A stream begins with the event ``endpoint``: the address for messages."""
     if not _is_stream(seen.exchange) or seen.exchange.event_count:
         return None
@@ -80,7 +82,7 @@ def begins_with_endpoint(seen: SseEvent) -> Verdict:
 
 
 @observe(on=SSE_EVENT)
-def note_endpoint(seen: SseEvent) -> None:
+def note_endpoint(seen: ObservedEvent) -> None:
     """Note the address for messages."""
     if not _is_stream(seen.exchange):
         return
@@ -97,11 +99,11 @@ def note_endpoint(seen: SseEvent) -> None:
     C [3] notifications/roots/list_changed
   - S [3] 405
 """)
-def takes_posts(exchange: Exchange) -> Verdict:
+def takes_posts(exchange: ObservedExchange) -> Verdict:
     """The address for messages takes POSTs."""
     if exchange.connection.transport != "http+sse" or exchange.method != "POST" or not exchange.sent:
         return None
-    stream: Optional[Exchange] = exchange.connection.state(Announced).paths.get(exchange.path)
+    stream: Optional[ObservedExchange] = exchange.connection.state(Announced).paths.get(exchange.path)
     if stream is None or exchange.status is None:
         return None
     if exchange.status in (405, 501):  # 404 may be about the session
@@ -148,7 +150,7 @@ PATIENCE = 30.0
 class Cursor(NamedTuple):
     """The place at which an event id was given."""
 
-    origin: Exchange
+    origin: ObservedExchange
     """The exchange that opened the stream; one that resumes it has the same."""
     content: int
     """A digest of the event's message or data; 0 for an event without data."""
@@ -165,49 +167,49 @@ class Activity:
 
 
 @observe(on=HEAD)
-def note_activity(exchange: Exchange) -> None:
+def note_activity(exchange: ObservedExchange) -> None:
     """Note a request of the client."""
     activity = exchange.session.state(Activity)
     activity.last = exchange.opened
     activity.leaving = activity.leaving or exchange.method == "DELETE"
 
 
-class Cursors:
+class EventIds:
     """The event ids of a session, and the streams that the server has closed before their end."""
 
     def __init__(self) -> None:
         self.given: "Forgetful[str, Cursor]" = Forgetful(Bounds().entries)
-        self.early: "Forgetful[int, Exchange]" = Forgetful(Bounds().exchanges)
+        self.early: "Forgetful[int, ObservedExchange]" = Forgetful(Bounds().exchanges)
         """POST streams that the server has closed before all responses, by number."""
         self.unprimed = False
         """True if a stream has begun without a first event that has no data: servers do the same each time."""
-        self.unjudged: List[Exchange] = []
+        self.unjudged: List[ObservedExchange] = []
         """The streams among them after which nothing was served yet."""
 
 
-def origin_of(exchange: Exchange) -> Exchange:
+def origin_of(exchange: ObservedExchange) -> ObservedExchange:
     """Return the exchange that opened the stream of another: itself, unless it resumes one."""
-    found: Exchange = exchange.notes.get("origin", exchange)
+    found: ObservedExchange = exchange.notes.get("origin", exchange)
     return found
 
 
-def is_resumed(exchange: Exchange) -> bool:
+def is_resumed(exchange: ObservedExchange) -> bool:
     """Return True for a GET that asks for the rest of a stream."""
     return exchange.method == "GET" and exchange.header("last-event-id") is not None
 
 
-def latest_of(exchange: Exchange) -> Exchange:
+def latest_of(exchange: ObservedExchange) -> ObservedExchange:
     """Return the last exchange that carried the stream which an exchange has opened."""
-    found: Exchange = exchange.notes.get("resumed", exchange)
+    found: ObservedExchange = exchange.notes.get("resumed", exchange)
     return found
 
 
-def waiting(exchange: Exchange) -> bool:
+def waiting(exchange: ObservedExchange) -> bool:
     """Return True if a request of an exchange was neither answered nor cancelled."""
     return any(each.kind == "request" and each.answer is None and each.cancelled is None for each in exchange.sent)
 
 
-def closed_early(exchange: Exchange) -> bool:
+def closed_early(exchange: ObservedExchange) -> bool:
     """Return True for the stream of a POST that the server has closed in order, before all its responses.
 
     The end of a session ends its streams.
@@ -218,7 +220,7 @@ def closed_early(exchange: Exchange) -> bool:
         exchange.ended_by == "server" and exchange.complete is True and exchange.session.ended is None)
 
 
-def _content(seen: SseEvent) -> int:
+def _content(seen: ObservedEvent) -> int:
     if seen.message is not None:
         if "content" not in seen.message.notes:
             seen.message.notes["content"] = content(seen.message.data)
@@ -226,7 +228,7 @@ def _content(seen: SseEvent) -> int:
     return content(seen.data) if seen.data else 0
 
 
-def _sent_again(seen: SseEvent, known: Cursor) -> bool:
+def _sent_again(seen: ObservedEvent, known: Cursor) -> bool:
     return _content(seen) in (known.content, 0) or not known.content  # servers make messages of events without data
 
 
@@ -243,11 +245,11 @@ def _sent_again(seen: SseEvent, known: Cursor) -> bool:
   + S [4 id=2] #2 {"content": []}
   - S [4 id=1] #2 {"content": []}
 """)
-def id_unique(seen: SseEvent) -> Verdict:
+def id_unique(seen: ObservedEvent) -> Verdict:
     """An event id is given once in a session: with it a stream is found again."""
     if not seen.id or not is_streamable(seen.exchange):
         return None
-    known: Optional[Cursor] = seen.exchange.session.state(Cursors).given.get(seen.id)
+    known: Optional[Cursor] = seen.exchange.session.state(EventIds).given.get(seen.id)
     if known is None:
         return KEPT
     if is_resumed(seen.exchange) and _sent_again(seen, known):
@@ -273,14 +275,14 @@ def id_unique(seen: SseEvent) -> Verdict:
     S [5 id=a-2] #1 {"content": []}
     S [5] end
 """)
-def no_cross_stream(seen: SseEvent) -> Verdict:
+def no_cross_stream(seen: ObservedEvent) -> Verdict:
     """A stream that is resumed carries only what belongs on it."""
     exchange = seen.exchange
     if not is_resumed(exchange) or "origin" not in exchange.notes or not is_streamable(exchange) or (
             "crossed" in exchange.notes):  # once for a stream
         return None
     origin, message = origin_of(exchange), seen.message
-    known: Optional[Cursor] = exchange.session.state(Cursors).given.get(seen.id) if seen.id else None
+    known: Optional[Cursor] = exchange.session.state(EventIds).given.get(seen.id) if seen.id else None
     if known is not None and known.origin is not origin and _sent_again(seen, known):
         exchange.notes["crossed"] = True
         return Broken("the event %s of exchange %d" % (str(seen.id)[:40], known.origin.number), "id", at=exchange)
@@ -294,9 +296,9 @@ def no_cross_stream(seen: SseEvent) -> Verdict:
 
 
 @observe(on=SSE_EVENT)
-def note_id(seen: SseEvent) -> None:
+def note_id(seen: ObservedEvent) -> None:
     """Note the id of an event."""
-    given = seen.exchange.session.state(Cursors).given
+    given = seen.exchange.session.state(EventIds).given
     if seen.id and seen.id not in given:
         given[seen.id] = Cursor(origin_of(seen.exchange), _content(seen))
 
@@ -309,7 +311,7 @@ def note_id(seen: SseEvent) -> None:
     S [3 id=a-1] #1 {"content": []}
 """, reading="a server that gives no ids has streams that cannot be resumed, and nothing to prepare for; a request "
              "that names no revision is taken for one of 2025-03-26")
-def primed(seen: SseEvent) -> Verdict:
+def primed(seen: ObservedEvent) -> Verdict:
     """The stream of a POST begins with an event that has an id and no data."""
     exchange = seen.exchange
     asked = exchange.request
@@ -321,7 +323,7 @@ def primed(seen: SseEvent) -> Verdict:
         return KEPT
     if not seen.id or exchange.header("mcp-protocol-version") is None:
         return None
-    cursors = exchange.session.state(Cursors)
+    cursors = exchange.session.state(EventIds)
     if cursors.unprimed:
         return None
     cursors.unprimed = True
@@ -343,12 +345,12 @@ def primed(seen: SseEvent) -> Verdict:
     S [5 id=a-2] #1 {"content": []}
     S [5] end
 """)
-def resumes_from_last(exchange: Exchange) -> Verdict:
+def resumes_from_last(exchange: ObservedExchange) -> Verdict:
     """A client resumes a stream from the last event that it has received."""
     id = exchange.header("last-event-id")
     if id is None or exchange.method != "GET" or not is_streamable(exchange):
         return None
-    cursors = exchange.session.state(Cursors)
+    cursors = exchange.session.state(EventIds)
     known: Optional[Cursor] = cursors.given.get(id)
     if known is None:
         unsure = cursors.given.forgot or not exchange.session.from_start
@@ -373,9 +375,9 @@ def resumes_from_last(exchange: Exchange) -> Verdict:
     S [5 id=a-1] #1 {"content": []}
     S [5] end
 """)
-def waits(exchange: Exchange) -> Verdict:
+def waits(exchange: ObservedExchange) -> Verdict:
     """A client waits as long as `retry` says before it resumes a stream."""
-    known: Optional[Cursor] = exchange.session.state(Cursors).given.get(exchange.header("last-event-id") or "")
+    known: Optional[Cursor] = exchange.session.state(EventIds).given.get(exchange.header("last-event-id") or "")
     if known is None or not is_resumed(exchange):
         return None
     last = latest_of(known.origin)
@@ -399,9 +401,9 @@ def waits(exchange: Exchange) -> Verdict:
     S [5] stream
     C [5] end
 """)
-def get_retry(exchange: Exchange) -> Verdict:
+def get_retry(exchange: ObservedExchange) -> Verdict:
     """A server that closes the connection of a GET stream which can be resumed says by `retry` when."""
-    last: Optional[Exchange] = exchange.notes.get("before")
+    last: Optional[ObservedExchange] = exchange.notes.get("before")
     if last is None or origin_of(exchange).method != "GET" or not exchange.stream or exchange.status != 200:
         return None
     if last.ended_by != "server" or last.complete is not True:
@@ -410,10 +412,10 @@ def get_retry(exchange: Exchange) -> Verdict:
 
 
 @observe(on=HEAD, when="cursor")
-def note_resumed(exchange: Exchange) -> None:
+def note_resumed(exchange: ObservedExchange) -> None:
     """Note which stream a GET resumes."""
     id = exchange.header("last-event-id")
-    known: Optional[Cursor] = exchange.session.state(Cursors).given.get(id) if id else None
+    known: Optional[Cursor] = exchange.session.state(EventIds).given.get(id) if id else None
     if known is not None and exchange.method == "GET":
         exchange.notes["origin"] = known.origin
         exchange.notes["before"] = latest_of(known.origin)
@@ -435,12 +437,12 @@ def note_resumed(exchange: Exchange) -> None:
     S [5 id=a-1] #1 {"content": []}
     S [5] end
 """)
-def retry_before_close(exchange: Exchange) -> Verdict:
+def retry_before_close(exchange: ObservedExchange) -> Verdict:
     """A server that closes the connection of a stream before its end says by `retry` when to come back."""
     if exchange.status is None or exchange.status // 100 != 2:
         return None  # the session may be over
     found: List[Any] = []
-    cursors = exchange.session.state(Cursors)
+    cursors = exchange.session.state(EventIds)
     early, cursors.unjudged = cursors.unjudged, []
     for closed in early:
         if closed.last_id and closed.retry is None:
@@ -449,26 +451,26 @@ def retry_before_close(exchange: Exchange) -> Verdict:
 
 
 @observe(on=END, when="stream")
-def note_early(exchange: Exchange) -> None:
+def note_early(exchange: ObservedExchange) -> None:
     """Note a stream that the server has closed before all its responses."""
     if closed_early(exchange):
-        cursors = exchange.session.state(Cursors)
+        cursors = exchange.session.state(EventIds)
         cursors.early[exchange.number] = exchange
         if len(cursors.unjudged) < Bounds().messages:
             cursors.unjudged.append(exchange)
             noted(exchange.connection, "early")
 
 
-def sessions_of(connection: Connection) -> List[Session]:
+def sessions_of(connection: ObservedConnection) -> List[ObservedSession]:
     """Return the sessions of a connection that are remembered."""
     named = connection.sessions.values()
     return named if connection.default in named else [*named, connection.default]
 
 
-def closed_early_of(connection: Connection) -> Iterator[Tuple[Session, Exchange]]:
+def closed_early_of(connection: ObservedConnection) -> Iterator[Tuple[ObservedSession, ObservedExchange]]:
     """Yield the streams of POSTs that the server has closed before all responses, each after its session."""
     for session in sessions_of(connection):
-        for closed in session.state(Cursors).early.values():
+        for closed in session.state(EventIds).early.values():
             yield session, closed
 
 
@@ -487,7 +489,7 @@ def closed_early_of(connection: Connection) -> Iterator[Tuple[Session, Exchange]
     C #2 tools/list {}
     S #2 {"tools": []}
 """)
-def polls(connection: Connection) -> Verdict:
+def polls(connection: ObservedConnection) -> Verdict:
     """A client whose stream was closed before its end comes back for the rest."""
     found: List[Any] = []
     judged = False
@@ -509,10 +511,10 @@ def polls(connection: Connection) -> Verdict:
   - S [3] body {"text": "Last-Event-ID is not allowed"}
   - S [3] end
 """)
-def cursor_ignored(exchange: Exchange) -> Verdict:
+def cursor_ignored(exchange: ObservedExchange) -> Verdict:
     """A server without resumable streams takes no notice of `Last-Event-ID`."""
     if exchange.header("last-event-id") is None or exchange.method != "POST" or exchange.status is None:
         return None
     if exchange.status // 100 == 2:
         return KEPT
-    return Broken("refused by %d" % exchange.status, "Last-Event-ID") if "last-event-id" in said(exchange) else None
+    return Broken("refused by %d" % exchange.status, "Last-Event-ID") if "last-event-id" in prose(exchange) else None

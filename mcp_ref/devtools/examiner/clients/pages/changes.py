@@ -17,7 +17,7 @@ from .....methods import (
 from .....revisions import HANDSHAKE_REVISIONS, Revision
 from .....wiretrace import CLIENT
 from ...scenes import KEPT, WEB, Broken, CannotTell, NotExamined, Said, Verdict, every, scene
-from ..script import Asked, Heard, Refusal, Script, Tool, text
+from ..script import ClientMessage, ClientRequest, ErrorAnswer, ScriptedTool, ServerScript, text
 from ..stage import ClientStage, client_scene
 from .features import SAMPLE, asked_of, tool
 from .opening import BASE, base, bears, before
@@ -25,7 +25,7 @@ from .opening import BASE, base, bears, before
 RESPECT = ("lifecycle.respect-version", "lifecycle.respect-version-should")
 
 
-def _foreign(later: List[Heard], agreed: Revision) -> Verdict:
+def _foreign(later: List[ClientMessage], agreed: Revision) -> Verdict:
     """Return the verdict on what a client sends after an older revision was agreed on."""
     for each in later:
         if isinstance(each.message, list) and not agreed.batching:
@@ -35,7 +35,7 @@ def _foreign(later: List[Heard], agreed: Revision) -> Verdict:
     return KEPT
 
 
-def _header(later: List[Heard], agreed: Revision) -> Verdict:
+def _header(later: List[ClientMessage], agreed: Revision) -> Verdict:
     """Return the verdict on the revision that requests name. Reading: where the one that was agreed on has no such
     header field, it may be there, and names no other."""
     values = {each.field("mcp-protocol-version") for each in later} - {None, agreed.name}
@@ -64,7 +64,7 @@ def older_version(stage: ClientStage) -> Said:
     return {**said, "http.header-version-negotiated": every(header) if stage.wire == WEB else None}
 
 
-def _changed(asked: Asked) -> None:
+def _changed(asked: ClientRequest) -> None:
     for method in LIST_CHANGED.values():
         asked.note(method)
 
@@ -76,7 +76,7 @@ def undeclared_changes(stage: ClientStage) -> Said:
     script = stage.script()
     script.capabilities = {name: {} for name in script.capabilities}
 
-    def say(asked: Asked) -> None:
+    def say(asked: ClientRequest) -> None:
         _changed(asked)
         asked.note(RESOURCE_UPDATED, {"uri": "examiner://never-subscribed"})
 
@@ -98,7 +98,7 @@ def answers_again(stage: ClientStage) -> Said:
     said: List[Any] = []
 
     def repeat(method: str, kept: Any) -> None:
-        def answer(asked: Asked) -> Any:
+        def answer(asked: ClientRequest) -> Any:
             value = kept(asked)
             again = asked.answer(value)
             for each in [*reversed(said), again] if method not in (INITIALIZE, DISCOVER) else []:
@@ -123,7 +123,7 @@ _INTERVAL, _LOOKS = 100, 2
 _AT = "2025-11-25T10:00:00Z"
 
 
-def with_tasks(script: Script) -> Dict[str, int]:
+def with_tasks(script: ServerScript) -> Dict[str, int]:
     """Have the server run tools as tasks; return how often each task was looked at."""
     looks: Dict[str, int] = {}
     numbers = itertools.count(1)
@@ -132,28 +132,29 @@ def with_tasks(script: Script) -> Dict[str, int]:
         return {"taskId": id, "status": "completed" if looks[id] >= _LOOKS else "working", "createdAt": _AT,
                 "lastUpdatedAt": _AT, "ttl": 60_000, "pollInterval": _INTERVAL}
 
-    def play(asked: Asked) -> Any:
+    def play(asked: ClientRequest) -> Any:
         if "task" not in asked.params:
             return text("done")
         id = "examiner-task-%d" % next(numbers)
         looks[id] = 0
         return {"task": state(id)}
 
-    def look(asked: Asked) -> Any:
+    def look(asked: ClientRequest) -> Any:
         id = asked.params.get("taskId")
         if id not in looks:
-            return Refusal(-32602, "no such task")
+            return ErrorAnswer(-32602, "no such task")
         looks[id] += 1
         return state(id)
 
-    def result(asked: Asked) -> Any:
+    def result(asked: ClientRequest) -> Any:
         id = asked.params.get("taskId")
         if id not in looks:
-            return Refusal(-32602, "no such task")
+            return ErrorAnswer(-32602, "no such task")
         looks[id] = max(looks[id], _LOOKS)
         return {**text("done"), "_meta": {"io.modelcontextprotocol/related-task": {"taskId": id}}}
 
-    script.tools = {kind: Tool({**tool(kind).definition, "execution": {"taskSupport": kind}}, play) for kind in KINDS}
+    script.tools = {kind: ScriptedTool({**tool(kind).definition, "execution": {"taskSupport": kind}}, play)
+                    for kind in KINDS}
     script.capabilities = {**script.capabilities, "tasks": {"requests": {"tools": {"call": {}}}}}
     script.answers.update({GET_TASK: look, TASK_RESULT: result})
     return looks

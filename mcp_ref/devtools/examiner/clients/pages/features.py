@@ -12,7 +12,7 @@ from .....errors import INVALID_PARAMS
 from .....methods import CALL_TOOL, CREATE_MESSAGE, ELICIT, ELICITATION_COMPLETE, LIST_ROOTS, LIST_TOOLS
 from .....urls import scheme_of
 from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every
-from ..script import ADD, Asked, Script, Tool, text
+from ..script import ADD, ClientRequest, ScriptedTool, ServerScript, text
 from ..stage import ClientRun, ClientStage, client_scene
 from .opening import bears, before, first_of
 
@@ -21,15 +21,15 @@ _SIZES = (3, 1, 0, 2, 1)
 _ODD_META = {"io.modelcontextprotocol/examiner": [1, None], "modelcontextprotocol.io/examiner": {"a": {}}}
 
 
-def tool(name: str) -> Tool:
+def tool(name: str) -> ScriptedTool:
     """Return a tool without arguments that answers with a text."""
     definition = {"name": name, "description": "Does nothing", "inputSchema": {"type": "object"}}
-    return Tool(definition, lambda asked: text("done"))
+    return ScriptedTool(definition, lambda asked: text("done"))
 
 
-def _in_pages(script: Script, cursors: List[str]) -> None:
+def _in_pages(script: ServerScript, cursors: List[str]) -> None:
     """Have the tools listed in pages of odd sizes; the cursors stand between them."""
-    def answer(asked: Asked) -> Any:
+    def answer(asked: ClientRequest) -> Any:
         cursor = asked.params.get("cursor")
         place = 0 if "cursor" not in asked.params else cursors.index(cursor) + 1 if cursor in cursors else 0
         page = [tool("page_%d_%d" % (place, number)).definition for number in range(_SIZES[place])]
@@ -178,7 +178,7 @@ def link(stage: ClientStage) -> Said:
     stage.declares("elicitation", "url")
     script, answers = stage.script(), []  # type: Any, Any
 
-    def say(asked: Asked) -> None:
+    def say(asked: ClientRequest) -> None:
         if not answers:
             answers.append(asked.ask(ELICIT, {"mode": "url", "message": "Open this", "elicitationId": ODD_ID,
                                               "url": script.base + LINK_PATH}, stage.patience))

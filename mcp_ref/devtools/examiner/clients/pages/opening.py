@@ -11,7 +11,7 @@ from .....errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from .....methods import CALL_TOOL, CANCELLED, DISCOVER, INITIALIZE, INITIALIZED, LIST_TOOLS, PING, PROGRESS
 from ....checker.observed import META_CAPABILITIES, META_REVISION
 from ...scenes import KEPT, WEB, Broken, CannotTell, NotExamined, Said, Verdict, every
-from ..script import UNSUPPORTED_VERSION, Asked, Heard, Refusal, Script
+from ..script import UNSUPPORTED_VERSION, ClientMessage, ClientRequest, ErrorAnswer, ServerScript
 from ..stage import ClientRun, ClientStage, client_scene
 
 _LATE = 0.6
@@ -38,7 +38,7 @@ def ordinary(stage: ClientStage) -> Said:
                 each.method != INITIALIZE)]) if stage.revision.stateless else None}
 
 
-def _complete(heard: Heard) -> Verdict:
+def _complete(heard: ClientMessage) -> Verdict:
     lacking = [name for name in (META_REVISION, META_CAPABILITIES) if name not in heard.meta]
     return Broken("%s without %s" % (heard.method, " and ".join(lacking))) if lacking else KEPT
 
@@ -72,7 +72,7 @@ def late_opening(stage: ClientStage) -> Said:
     script = stage.script()
     plain = script.answers[INITIALIZE]
 
-    def answer(asked: Asked) -> object:
+    def answer(asked: ClientRequest) -> object:
         script.pause(_LATE)
         return plain(asked)
 
@@ -86,7 +86,7 @@ def late_opening(stage: ClientStage) -> Said:
 def refused_opening(stage: ClientStage) -> Said:
     """`initialize` is refused: the client does not say that it is initialized, and asks nothing."""
     script = stage.script()
-    script.answers[INITIALIZE] = lambda asked: Refusal(INVALID_PARAMS, "this server is not ready")
+    script.answers[INITIALIZE] = lambda asked: ErrorAnswer(INVALID_PARAMS, "this server is not ready")
     run = stage.run(script)
     later = [each.method for each in run.heard if each.method == INITIALIZED or (
         each.is_request and each.method not in (INITIALIZE, DISCOVER))]
@@ -112,10 +112,10 @@ def refused_version(stage: ClientStage) -> Said:
     script = stage.script()
     refused: List[str] = []
 
-    def first(asked: Asked) -> object:
+    def first(asked: ClientRequest) -> object:
         if not refused:
             refused.append(asked.method)
-            return Refusal(UNSUPPORTED_VERSION, "Unsupported protocol version", {
+            return ErrorAnswer(UNSUPPORTED_VERSION, "Unsupported protocol version", {
                 "supported": [stage.revision.name], "requested": stage.revision.name}, 400)
         return kept[asked.method](asked)
 
@@ -133,7 +133,7 @@ def _again(run: ClientRun, refused: List[str]) -> Verdict:
         "%s was refused with -32022, which names the revision, and the client has sent no request more" % refused[0])
 
 
-Say = Callable[[Asked], Any]
+Say = Callable[[ClientRequest], Any]
 
 
 def first_of(stage: ClientStage, *methods: str) -> str:
@@ -145,11 +145,11 @@ def first_of(stage: ClientStage, *methods: str) -> str:
     raise NotExamined("the client never sends %s" % " or ".join(methods))
 
 
-def before(script: Script, method: str, say: Say) -> None:
+def before(script: ServerScript, method: str, say: Say) -> None:
     """Have a function called before each answer to a method."""
     kept = script.answers[method]
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: ClientRequest) -> Any:
         say(asked)
         return kept(asked)
 
@@ -182,7 +182,7 @@ def unknown_notification(stage: ClientStage) -> Said:
 @client_scene("foreign-answer", *BASE, only=lambda revision: True)
 def foreign_answer(stage: ClientStage) -> Said:
     """Responses to nothing that was asked do no harm: with a result, with an error, with an id of another type."""
-    def say(asked: Asked) -> None:
+    def say(asked: ClientRequest) -> None:
         asked.say({"jsonrpc": "2.0", "id": "nobody-asked", "result": {}})
         asked.say({"jsonrpc": "2.0", "id": 987654321, "error": {"code": INTERNAL_ERROR, "message": "for nobody"}})
 
@@ -213,7 +213,7 @@ _LINES: Tuple[bytes, ...] = (b'{"jsonrpc": "2.0", "id": 1, "method": ', b"7", b'
 @client_scene("unreadable", "jsonrpc.follow-spec")
 def unreadable(stage: ClientStage) -> Said:
     """Lines and events that are no message: a client that goes on bears them."""
-    def say(asked: Asked) -> None:
+    def say(asked: ClientRequest) -> None:
         for line in _LINES:
             asked.say(line)
 
@@ -229,7 +229,7 @@ def errors(stage: ClientStage) -> Said:
     first_of(stage, CALL_TOOL)
     for code, data in ((-32000, None), (-32001, {"why": "session"}), (1, "text"), (-32603, [1, 2])):
         script = stage.script()
-        script.answers[CALL_TOOL] = lambda asked, code=code, data=data: Refusal(  # type: ignore[misc]
+        script.answers[CALL_TOOL] = lambda asked, code=code, data=data: ErrorAnswer(  # type: ignore[misc]
             code, "refused", data)
         run = stage.run(script)
         found.append(KEPT if CALL_TOOL in run.methods and run.ended else CannotTell(
@@ -275,7 +275,7 @@ def batch(stage: ClientStage) -> Said:
     got: List[Any] = []
     script = stage.script()
 
-    def say(asked: Asked) -> None:
+    def say(asked: ClientRequest) -> None:
         since = len(script.heard)
         asked.say([{"jsonrpc": "2.0", "id": id, "method": PING} for id in ("one", "two")] + [
             {"jsonrpc": "2.0", "method": "notifications/examiner/unknown"}])

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional
 
 from .....methods import CALL_TOOL, CANCELLED, LISTEN, LIST_TOOLS
 from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict
-from ..script import ADD, CUT, NOTHING, STOCK, Asked, Heard, Tool, text
+from ..script import ADD, CUT, NOTHING, STOCK, ClientMessage, ClientRequest, ScriptedTool, text
 from ..stage import ClientRun, ClientStage, client_scene, pipe_scene
 from .opening import BASE, base, first_of
 
@@ -28,17 +28,17 @@ def give_up(stage: ClientStage) -> Said:
     script = stage.script()
     calls: List[Any] = []
 
-    def play(asked: Asked) -> Any:
+    def play(asked: ClientRequest) -> Any:
         calls.append(asked.id)
 
-        def is_end(heard: Heard) -> bool:
+        def is_end(heard: ClientMessage) -> bool:
             return heard.method == CANCELLED and heard.params.get("requestId") == asked.id
 
         if script.wait(is_end, stage.patience) is not None:
             asked.say({"jsonrpc": "2.0", "id": asked.id, "result": script.whole(CALL_TOOL, text("too late"))})
         return NOTHING
 
-    script.tools = {SLOW: Tool({**ADD, "name": SLOW}, play), **STOCK}
+    script.tools = {SLOW: ScriptedTool({**ADD, "name": SLOW}, play), **STOCK}
     run = stage.run(script)
     if not calls:
         raise NotExamined("the client does not call the tool slow")
@@ -141,7 +141,7 @@ def killed(stage: ClientStage) -> Said:
     method, script, ended = first_of(stage, LIST_TOOLS, CALL_TOOL), stage.script(), []  # type: str, Any, Any
     plain = script.answers[method]
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: ClientRequest) -> Any:
         if ended:
             return plain(asked)
         ended.append(len(script.heard))

@@ -17,7 +17,9 @@ from .....methods import (
 from .....revisions import HANDSHAKE_REVISIONS
 from ....checker.observed import META_REVISION
 from ...scenes import KEPT, PIPE, Broken, CannotTell, NotExamined, Said, Verdict, every
-from ..script import ADD, CUT, UNSUPPORTED_VERSION, Asked, Heard, Refusal, Script, Tool, text
+from ..script import (
+    ADD, CUT, UNSUPPORTED_VERSION, ClientMessage, ClientRequest, ErrorAnswer, ScriptedTool, ServerScript, text,
+)
 from ..stage import SCENARIO, ClientRun, ClientStage, stateless_scene
 from .features import FORM, LINK_PATH, SAMPLE, WITH_TOOLS, tool
 from .opening import BASE, base, before
@@ -29,23 +31,23 @@ ASKING = "test_mrtr_echo_state"
 OTHER = "test_mrtr_unrelated"
 
 
-def _asks(result: Any, script: Script) -> List[Heard]:
+def _asks(result: Any, script: ServerScript) -> List[ClientMessage]:
     """Have the first tool answer with a result that wants input, or with what a function of the script returns for one;
     return a list that gets the calls that follow."""
-    retries: List[Heard] = []
+    retries: List[ClientMessage] = []
 
-    def play(asked: Asked) -> Any:
+    def play(asked: ClientRequest) -> Any:
         if "inputResponses" in asked.params or "requestState" in asked.params:
             retries.append(asked.heard)
             return text("done")
         made = result(script) if callable(result) else result
         return {"resultType": "input_required", **made} if len(retries) < 3 else text("enough")
 
-    script.tools = {ASKING: Tool({**ADD, "name": ASKING}, play), OTHER: tool(OTHER)}
+    script.tools = {ASKING: ScriptedTool({**ADD, "name": ASKING}, play), OTHER: tool(OTHER)}
     return retries
 
 
-def retried(stage: ClientStage, result: Any) -> Tuple[Script, List[Heard]]:
+def retried(stage: ClientStage, result: Any) -> Tuple[ServerScript, List[ClientMessage]]:
     """Return what followed a result that wants input. Raises `NotExamined` if that tool was not called."""
     script = stage.script()
     retries = _asks(result, script)
@@ -124,12 +126,12 @@ def input_with_tools(stage: ClientStage) -> Said:
         isinstance(each, dict) and "role" in each for each in given) else KEPT
 
 
-def _paged(stage: ClientStage, kind: Any, script: Optional[Script] = None) -> bool:
+def _paged(stage: ClientStage, kind: Any, script: Optional[ServerScript] = None) -> bool:
     """Return True if the client asks for the page after one whose result is of a kind; None: it does not say."""
     script = stage.script() if script is None else script
     stateless = script.revision.stateless
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: ClientRequest) -> Any:
         if "cursor" in asked.params:
             return {"tools": []}
         return {"tools": [ADD], "nextCursor": "second", **({"resultType": kind} if stateless else {})}
@@ -159,8 +161,8 @@ def _of_an_earlier_server(stage: ClientStage) -> Verdict:
     Reading: the clause is for the results of earlier servers, as the changelog of the revision says; from a server of
     this revision, which must name the type, the client may refuse them.
     """
-    script = Script(HANDSHAKE_REVISIONS[-1])
-    script.probe = Refusal(METHOD_NOT_FOUND, "Method not found")
+    script = ServerScript(HANDSHAKE_REVISIONS[-1])
+    script.probe = ErrorAnswer(METHOD_NOT_FOUND, "Method not found")
     if stage.wire == PIPE and _paged(stage, None, script):
         return KEPT
     if stage.wire == PIPE and script.sent(LIST_TOOLS):
@@ -173,8 +175,8 @@ def legacy_server(stage: ClientStage) -> Said:
     """A server that does not know `server/discover` says so in several ways: each is followed by `initialize`."""
     found: Dict[int, bool] = {}
     for code in (METHOD_NOT_FOUND, INVALID_PARAMS, -32000, -32002, -1):
-        script = Script(HANDSHAKE_REVISIONS[-1])
-        script.probe = Refusal(code, "not initialized")
+        script = ServerScript(HANDSHAKE_REVISIONS[-1])
+        script.probe = ErrorAnswer(code, "not initialized")
         stage.run(script)
         if DISCOVER in [each.method for each in script.heard]:
             found[code] = any(each.method == INITIALIZE for each in script.heard)
@@ -196,10 +198,10 @@ def odd_states(stage: ClientStage) -> Said:
     script = stage.script()
     found: List[Verdict] = []
 
-    def tool(name: str, state: str) -> Tool:
+    def tool(name: str, state: str) -> ScriptedTool:
         asked_once: List[Any] = []
 
-        def play(asked: Asked) -> Any:
+        def play(asked: ClientRequest) -> Any:
             if not asked_once:
                 asked_once.append(asked.id)
                 return {"resultType": "input_required", "requestState": state}
@@ -209,7 +211,7 @@ def odd_states(stage: ClientStage) -> Said:
                 "the state %.40r came back as %.40r" % (state, got)))
             return text("done")
 
-        return Tool({**ADD, "name": name}, play)
+        return ScriptedTool({**ADD, "name": name}, play)
 
     names = [ASKING] + ["%s_%d" % (ASKING, number) for number in range(1, len(STATES))]
     script.tools = {name: tool(name, state) for name, state in zip(names, STATES)}
@@ -258,11 +260,11 @@ def _refused(stage: ClientStage, supported: List[str], times: int) -> Tuple[Clie
     script, refused = stage.script(), []  # type: Any, List[str]
     kept = dict(script.answers)
 
-    def first(asked: Asked) -> Any:
+    def first(asked: ClientRequest) -> Any:
         if len(refused) == times:
             return kept[asked.method](asked)
         refused.append(asked.method)
-        return Refusal(UNSUPPORTED_VERSION, "Unsupported protocol version", {
+        return ErrorAnswer(UNSUPPORTED_VERSION, "Unsupported protocol version", {
             "supported": supported, "requested": stage.revision.name}, 400)
 
     script.answers = dict.fromkeys(kept, first)
@@ -313,7 +315,7 @@ def brief_ttl(stage: ClientStage) -> Said:
     that it is no longer fresh."""
     script, during = stage.script(), []  # type: Any, List[int]
 
-    def call(asked: Asked) -> Any:
+    def call(asked: ClientRequest) -> Any:
         since = len(script.heard)
         script.pause(_LONG)
         during.append(sum(each.method == LIST_TOOLS for each in script.heard[since:]))
@@ -330,7 +332,7 @@ def brief_ttl(stage: ClientStage) -> Said:
 
 # Subscriptions
 
-def _acknowledged(asked: Asked, notifications: Dict[str, Any]) -> None:
+def _acknowledged(asked: ClientRequest, notifications: Dict[str, Any]) -> None:
     asked.note(ACKNOWLEDGED, {"_meta": {SUBSCRIPTION: asked.id}, "notifications": notifications})
 
 
@@ -340,7 +342,7 @@ def listen_subset(stage: ClientStage) -> Said:
     script = stage.script()
     kept = script.answers[LISTEN]
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: ClientRequest) -> Any:
         asked.params = {**asked.params, "notifications": {}}
         return kept(asked)
 
@@ -355,7 +357,7 @@ def listen_cut(stage: ClientStage) -> Said:
     script, count = stage.script(), []  # type: Any, List[Any]
     kept = script.answers[LISTEN]
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: ClientRequest) -> Any:
         count.append(asked.id)
         if len(count) > 2:
             return kept(asked)
@@ -372,11 +374,11 @@ def listen_refused(stage: ClientStage) -> Said:
     """A subscription is refused; or it is ended by an answer, behind its acknowledgment: the client goes on."""
     found: List[Verdict] = []
 
-    def end(asked: Asked) -> Any:
+    def end(asked: ClientRequest) -> Any:
         _acknowledged(asked, asked.params.get("notifications") or {})
         return {"_meta": {SUBSCRIPTION: asked.id}}
 
-    for answer in (lambda asked: Refusal(-32603, "no place for more subscriptions"), end):
+    for answer in (lambda asked: ErrorAnswer(-32603, "no place for more subscriptions"), end):
         script = stage.script()
         script.answers[LISTEN] = answer
         run = stage.run(script)
@@ -389,7 +391,7 @@ def listen_foreign(stage: ClientStage) -> Said:
     """Changes are told in the name of a subscription that there is not, and without any name: the client goes on."""
     script = stage.script()
 
-    def say(asked: Asked) -> None:
+    def say(asked: ClientRequest) -> None:
         for method in LIST_CHANGED.values():
             asked.note(method, {"_meta": {SUBSCRIPTION: "examiner-no-subscription"}})
             asked.note(method, {"_meta": {SUBSCRIPTION: [7]}})

@@ -13,7 +13,7 @@ from .....http11.server.server import HttpServer
 from .....methods import CALL_TOOL, DISCOVER, INITIALIZE, INITIALIZED, LIST_TOOLS, LOG_MESSAGE
 from ...scenes import KEPT, Broken, CannotTell, NotExamined, Said, Verdict, every
 from ...wire import as_bytes
-from ..script import ADD, CUT, Asked, Tool, text
+from ..script import ADD, CUT, ClientRequest, ScriptedTool, text
 from ..stage import ClientRun, ClientStage, web_scene
 from .opening import BASE, base, first_of
 
@@ -39,7 +39,7 @@ def odd_streams(stage: ClientStage) -> Said:
     method = first_of(stage, LIST_TOOLS, CALL_TOOL)
     plain = script.answers[method]
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: ClientRequest) -> Any:
         message = as_bytes(asked.answer(plain(asked)))
         place = message.index(b",") + 1
         asked.raw(b"\xef\xbb\xbf: a comment\r\n\r\nodd: field\nretry: 5000\nid: 1\n: another\n\n")
@@ -66,7 +66,7 @@ def session_gone(stage: ClientStage) -> Said:
     refused: List[int] = []
     plain = script.answers[LIST_TOOLS]
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: ClientRequest) -> Any:
         if not refused:
             stage.endpoint.expire()
             refused.append(len(script.heard))
@@ -92,7 +92,7 @@ def cut(stage: ClientStage) -> Said:
     script = stage.script()
     waiting: Dict[str, Any] = {}
 
-    def play(asked: Asked) -> Any:
+    def play(asked: ClientRequest) -> Any:
         waiting["id"] = asked.id
         if stage.revision.stream_polling:
             asked.raw(b"id: cut-1\nretry: %d\ndata: \n\n" % _RETRY)
@@ -107,7 +107,7 @@ def cut(stage: ClientStage) -> Said:
         answer = as_bytes({"jsonrpc": "2.0", "id": waiting["id"], "result": text("at last")})
         return 200, (("Content-Type", "text/event-stream"),), b"id: cut-2\ndata: " + answer + b"\n\n"
 
-    script.tools, script.door = {RESUMED: Tool({**ADD, "name": RESUMED}, play)}, door
+    script.tools, script.door = {RESUMED: ScriptedTool({**ADD, "name": RESUMED}, play)}, door
     stage.run(script, "sse-retry")
     asked = [each.field("last-event-id") for each in script.heard if each.http == "GET"]
     if not waiting:
@@ -141,7 +141,7 @@ def _annotated(name: str, kind: Any, annotation: Any) -> Dict[str, Any]:
 def param_fields(stage: ClientStage) -> Said:
     """A tool has arguments that are to be repeated in header fields."""
     script = stage.script()
-    script.tools = {name: Tool(_annotated(name, kind, "Place"), lambda asked: text("done"))
+    script.tools = {name: ScriptedTool(_annotated(name, kind, "Place"), lambda asked: text("done"))
                     for name, kind in (("text", "string"), ("flag", "boolean"))}
     calls = [{"name": "text", "arguments": {"place": value}} for value in ("here", "\u00e9 caf\u00e9", " padded ", "")]
     stage.run(script, "http-custom-headers", {"toolCalls": [*calls, {"name": "flag", "arguments": {"place": True}}]})
@@ -163,7 +163,7 @@ def impossible_fields(stage: ClientStage) -> Said:
     wrong = [_annotated(name, "string", value) for name, value in _NO_TYPE]
     wrong += [_annotated("object", "object", "Place"), _annotated("number", "number", "Place"),
               _annotated("no_text", "string", 7)]
-    script.tools = {each["name"]: Tool(each, lambda asked: text("done")) for each in [
+    script.tools = {each["name"]: ScriptedTool(each, lambda asked: text("done")) for each in [
         *wrong, _annotated("valid_tool", "string", "Place")]}
     stage.run(script, "http-invalid-tool-headers")
     called = [str(each.params.get("name")) for each in script.sent(CALL_TOOL)]
@@ -188,7 +188,7 @@ def foreign_schema(stage: ClientStage) -> Said:
     """The schema of a tool refers to a document on the network: it is not fetched."""
     script = stage.script()
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: ClientRequest) -> Any:
         return {"tools": [ADD, {"name": "far", "description": "Does nothing", "inputSchema": {
             "type": "object", "properties": {"a": {"$ref": script.base + "/examiner-schema.json"}}}}]}
 
