@@ -53,14 +53,6 @@ class Headers:
         headers._fill(fields)
         return headers
 
-    def having(self, name: str, value: str) -> "Headers":
-        """Return a copy in which the field of this name, in lower case, has this value."""
-        headers = Headers.__new__(Headers)
-        headers.several = self.several
-        headers._values = values = {**self._values, name: value}
-        headers.lower = values.get
-        return headers
-
     def get(self, name: str) -> Optional[str]:
         """Return the value, of several fields all values joined by commas [RFC 9110 §5.3]; None if there is none."""
         return self._values.get(name.lower())

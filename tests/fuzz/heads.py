@@ -1,17 +1,13 @@
-"""Targets about heads of HTTP: what is not read again, or is looked at beforehand, says what reading it says."""
+"""A target about heads of HTTP: what is looked at beforehand says what reading it says."""
 import io
 from random import Random
-from typing import Any, List, Tuple
+from typing import Any, List
 
 from mcp_ref.http11.client.response import BROKEN, Reply
-from mcp_ref.http11.server.request_parser import Heads, parse_head
 from mcp_ref.protocol.streamable_http.header_values import media_type
 from mcp_ref.streamable.client.posts import is_whole
-from tests.inside.http11.test_parsing import told
-from tests.transports.http_cases import LIMITS
 
 from .engine import Broken, Target
-from .inventing import mutated_bytes
 
 NAMES = ("Content-Length", "content-length", "Content-Type", "Transfer-Encoding", "Host", "Connection", "Expect", "X",
          "", "Content_Length", "Keep-Alive")
@@ -28,34 +24,6 @@ def make_fields(random: Random, most: int) -> List[str]:
 
     return [junk() + random.choice(NAMES) + junk() + random.choice((":", ":", ": ", "")) + junk()
             + random.choice(VALUES) + junk() for _ in range(random.randrange(most + 1))]
-
-
-# -- Requests ---------------------------------------------------------------------------------------
-
-Blocks = Tuple[bytes, bytes]
-
-
-def make_heads(random: Random) -> Blocks:
-    """A head that can be read, and one that is much like it."""
-    fields = ["Host: h:1", "Content-Length: %d" % random.randrange(1200), "Accept: a/b", "X: y"]
-    fields = fields[:random.randrange(2, 5)]
-    random.shuffle(fields)
-    first = "\r\n".join(["POST /mcp HTTP/1.1", *fields]).encode("latin-1")
-    second = first
-    if random.randrange(2):
-        second = second.replace(b"Content-Length: ", b"Content-Length: " + random.choice(VALUES).encode())
-    if random.randrange(2):
-        second += "".join("\r\n" + field for field in make_fields(random, 2)).encode("latin-1")
-    return first, mutated_bytes(random, second, random.randrange(3))
-
-
-def check_heads(case: Blocks) -> None:
-    """The second head of a connection says what it says as the first one of another."""
-    heads = Heads(LIMITS)
-    told(heads.read, case[0])
-    found, wanted = told(heads.read, case[1]), told(lambda block: parse_head(block, LIMITS), case[1])
-    if found != wanted:
-        raise Broken("read again: %r instead of %r" % (found, wanted))
 
 
 # -- Replies ----------------------------------------------------------------------------------------
@@ -110,6 +78,5 @@ def check_reply(data: bytes) -> None:
 
 
 TARGETS = (
-    Target("heads", make_heads, check_heads),
     Target("replies", make_reply, check_reply),
 )

@@ -17,8 +17,7 @@ fields may come once only is decided where they are read; see `Headers.repeated`
 space before the colon are repaired by `email`, a second Content-Length is overlooked). So the usual request line is
 read here, and so are all fields; only an unusual request line goes through ``parse_request`` (see
 `unusual_request_line`), which knows the versions and how to refuse them. This parser is faster, too: a head of ten
-fields takes 6 microseconds here, its fields alone 18 in `email`. And as a client says the same each time, but for the
-length of the body, a connection reads that only once (see `Heads`).
+fields takes 6 microseconds here, its fields alone 18 in `email`.
 
 Of chunks these are refused: sizes with a sign, ``0x``, an underscore or spaces, line ends other than CR LF, data
 without its CR LF, and extensions and trailers that are more than a head may be. A body is refused, too, in which the
@@ -41,13 +40,9 @@ from .responses import Refused, unusual_request_line
 _USUAL = re.compile(r"(%s) (/[!-~]*) HTTP/1\.([01])" % TOKEN).fullmatch
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::[0-9]*)?").fullmatch
 _LENGTH = re.compile(r"[0-9]{1,19}").fullmatch
-_USUAL_LENGTH = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ?([0-9]{1,19})(?=\r\n|\Z)").search
 HARMLESS = bytes(code for code in range(256) if code == 9 or 32 <= code != 127)
 """The bytes that a line of a head may have."""
-_MOST_DIGITS = 19
 _MOST_NAMES = 512
-_REMEMBERED = 2048
-"""Bytes of a head that is remembered; an idle connection keeps no more of it."""
 
 _names: Dict[str, str] = {}
 """The field names as they came, and in lower case: checking one again costs more than remembering it."""
@@ -69,46 +64,6 @@ class RequestHead(NamedTuple):
 
     def __repr__(self) -> str:
         return "RequestHead(%s %s, %r)" % (self.method, self.target.partition("?")[0], self.headers)
-
-
-class Heads:
-    """The heads of the requests of one connection, one after the other; gives what `parse_head` gives for each.
-
-    A head that it has read serves for the next ones, if they differ in the digits of Content-Length alone. That is
-    compared byte by byte, so nothing passes that would be refused otherwise. Not thread-safe.
-    """
-
-    __slots__ = ("_limits", "_before", "_after", "_head")
-
-    def __init__(self, limits: Limits = DEFAULT) -> None:
-        self._limits = limits
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget the head that it has read last."""
-        self._before = self._after = b""
-        self._head: Optional[RequestHead] = None
-
-    def read(self, block: bytes) -> RequestHead:
-        """Read a head, given without the empty line at its end. Raises `Refused`."""
-        same = self._head
-        if same is not None and block.startswith(self._before) and block.endswith(self._after):
-            digits = block[len(self._before):len(block) - len(self._after)]
-            if digits.isdigit() and len(digits) <= _MOST_DIGITS:
-                # The same head, with these digits as its Content-Length.
-                text = digits.decode("ascii")
-                if same.headers.lower("content-length") == text:
-                    return same
-                length = int(text)
-                check_size(length, self._limits)
-                headers = same.headers.having("content-length", text)
-                return RequestHead(same.method, same.target, same.version, headers, length, same.close, same.expects)
-        head = parse_head(block, self._limits)
-        longest = min(_REMEMBERED, self._limits.max_header_bytes - _MOST_DIGITS)
-        usual = _USUAL_LENGTH(block) if len(block) <= longest else None
-        if usual is not None:
-            self._before, self._after, self._head = block[:usual.start(1)], block[usual.end(1):], head
-        return head
 
 
 def bad(reason: str) -> NoReturn:
@@ -239,13 +194,12 @@ class RequestParser:
     ``bodies``: the budget that all parsers of one engine share; by default one of its own.
     """
 
-    __slots__ = ("limits", "received", "unread", "missing", "_bodies", "_heads", "_held", "_looked", "_head", "_first",
+    __slots__ = ("limits", "received", "unread", "missing", "_bodies", "_held", "_looked", "_head", "_first",
                  "_sink", "_step", "_declared", "_overhead")
 
     def __init__(self, limits: Limits = DEFAULT, bodies: Optional[BodyBudget] = None) -> None:
         self.limits = limits
         self._bodies = BodyBudget(limits) if bodies is None else bodies
-        self._heads = Heads(limits)
         self._held = 0
         """Bytes of bodies that are counted and have not been handed over."""
         self.unread = b""
@@ -297,7 +251,7 @@ class RequestParser:
                 return None
             self._looked = 0
             self.unread = buffer[end + 4:]
-            head = self._head = self._heads.read(buffer[:end])
+            head = self._head = parse_head(buffer[:end], self.limits)
             if head.length == 0:
                 self._head = None
                 return head, b""
@@ -328,7 +282,6 @@ class RequestParser:
     def discard(self) -> None:
         """Free what is held, because the connection ends. A second call does nothing."""
         self.unread, self._first, self._sink = b"", b"", None
-        self._heads.forget()
         held = self.hand_over()
         if held:
             self._bodies.release(held)

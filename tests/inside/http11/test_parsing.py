@@ -1,13 +1,13 @@
 """Requests out of bytes: every case of `http_cases`, however it is split, and what it costs to be slow or large."""
 import contextlib
 import random
-from typing import Any, Callable, Iterator, List, Tuple
+from typing import Any, Callable, List, Tuple
 
 import pytest
 
 from mcp_ref.http11.message import Headers
 from mcp_ref.http11.server.body_budget import BodyBudget
-from mcp_ref.http11.server.request_parser import Heads, RequestHead, RequestParser, parse_head
+from mcp_ref.http11.server.request_parser import RequestHead, RequestParser, parse_head
 from mcp_ref.http11.server.responses import Refused
 from mcp_ref.limits import Limits
 from tests.transports.http_cases import ACCEPTED, CASES, LIMITS, Case, chunked, cut, request, sized
@@ -92,52 +92,6 @@ def test_a_head_is_read_into_its_parts() -> None:
     assert head.headers.get("host") == "h:1" and "Via" not in head.headers
     assert parse_head(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked").length == -1
     assert parse_head(b"GET / HTTP/1.0").version == "HTTP/1.0"
-
-
-USUAL = b"POST /mcp HTTP/1.1\r\nHost: h:1\r\nContent-Length: 12\r\nMcp-Session-Id: 5\r\nAccept: a/b\r\naccept: c/d"
-LAST = b"POST /mcp HTTP/1.1\r\nHost: h:1\r\nContent-Length: 12"
-
-
-def changes(block: bytes) -> Iterator[bytes]:
-    """This head, with every byte replaced by every other, left out, doubled, and preceded by each of a few."""
-    for place in range(len(block)):
-        before, after = block[:place], block[place + 1:]
-        yield before + after
-        yield from (before + bytes([code]) + after for code in range(256))
-        yield from (before + more + block[place:] for more in (block[place:place + 1], b"0", b"1", b" ", b"\r\n", b","))
-    yield from (block + more for more in (b"0", b" ", b"\t", b",12", b"\r\n", b"\r\nContent-Length: 12", b"\r\n 2"))
-
-
-@pytest.mark.parametrize("block", [USUAL, LAST, USUAL.replace(b"12", b"7"), USUAL.replace(b"th: ", b"th:")])
-def test_a_head_like_the_one_before_says_what_it_would_say_alone(block: bytes) -> None:
-    heads = Heads(LIMITS)
-    for changed in changes(block):
-        assert told(heads.read, block) == told(lambda alone: parse_head(alone, LIMITS), block)
-        assert told(heads.read, changed) == told(lambda alone: parse_head(alone, LIMITS), changed), changed
-
-
-@pytest.mark.parametrize("digits", [
-    "0", "00", "012", "1000", "1001", "9" * 19, "9" * 20, "", "+1", "-1", "1_0", " 1", "1 ", "1,1", "\u0661", "\xb2",
-    "0x1", "1\r\nContent-Length: 1", "1\r\nTransfer-Encoding: chunked",
-])
-def test_only_the_digits_of_a_length_may_differ(digits: str) -> None:
-    for usual in (USUAL, LAST):
-        heads = Heads(LIMITS)
-        heads.read(usual)
-        block = usual.replace(b"12", digits.encode("utf-8"))
-        assert told(heads.read, block) == told(lambda alone: parse_head(alone, LIMITS), block)
-
-
-def test_what_was_read_of_a_head_serves_for_the_next_and_no_longer_than_the_connection() -> None:
-    heads = Heads()
-    first = heads.read(USUAL)
-    assert heads.read(USUAL) is first and heads.read(USUAL.replace(b"12", b"13")).headers.get("Content-Length") == "13"
-    heads.read(b"DELETE /mcp HTTP/1.1\r\nHost: h")
-    assert heads.read(USUAL) is first, "other heads may come between"
-    heads.forget()
-    assert heads.read(USUAL) is not first
-    long = USUAL.replace(b"a/b", b"x" * 2048)
-    assert heads.read(long) is not heads.read(long), "an idle connection keeps no more than _REMEMBERED of it"
 
 
 def test_the_host_of_a_whole_url_counts() -> None:
