@@ -19,8 +19,7 @@
           options = with_defaults(Client.call_tool, CALL, options)
 
 - `strict_options` decorates a function, a method or a class with options of its own. `help`, editors and type checkers
-see its
-  signature; each call goes through a function more, which takes some 0.2 microseconds.
+  see its signature; each call goes through a function more, which takes some 0.2 microseconds.
 """
 
 from functools import wraps

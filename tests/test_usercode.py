@@ -96,7 +96,7 @@ def test_the_traceback_of_a_handler_starts_at_its_own_frame(
             SERVED[kind](client)
         except PeerError as error:
             frames = traceback.extract_tb(error.__traceback__)
-            assert len(frames) <= 6, "a program's own call is not far above the error"
+            assert len(frames) <= 7, "a program's own call is not far above the error"
     record, = said
     assert record.exc_info is not None
     assert [frame.name for frame in traceback.extract_tb(record.exc_info[2])] == ["<lambda>", "in_deep", "here"]

@@ -307,7 +307,7 @@ class Client(Role):
         """Return an error that says, too, how to go on after the server has ended."""
         if not (self.advice and self.wanted and ended.table.ended) or successor(ended.transport) is None:
             return error
-        advised = ConnectionLost("%s\n%s" % (error, self.advice))
+        advised = type(error)("%s\n%s" % (error, self.advice))
         advised.unsent, advised.left = error.unsent, error.left
         return advised
 

@@ -67,8 +67,7 @@ class Validator:
         self._bounds = bounds
 
     def validate(self, instance: Any) -> List[Violation]:
-        """Return the violations of an instance, at most `SchemaBounds.violations` of them; an empty list if it is
-        valid.
+        """Return the violations of an instance, at most `SchemaBounds.violations`; [] if it is valid.
 
         The instance is what `json.loads` returns; tuples pass for arrays. Raises BoundsExceeded.
         """

@@ -365,9 +365,9 @@ class Connection(Sender):
         self._receive(frame, data, [])
         return True
 
-    def work(self, jobs: Sequence[Job]) -> None:
-        """Have the jobs of `receive` done, in this thread if the executor takes it."""
-        if jobs and not self.executor.run_or_submit(jobs, self.outbox):
+    def work(self, jobs: Sequence[Job], elsewhere: bool = False) -> None:
+        """Do the jobs of `receive`, in this thread if the executor takes it and they need not be done ``elsewhere``."""
+        if jobs and not self.executor.run_or_submit(jobs, self.outbox, elsewhere):
             self._refuse_work(jobs)
 
     def _hand_over(self, *jobs: Job) -> None:

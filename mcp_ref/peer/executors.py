@@ -25,7 +25,7 @@ from typing import Any, Callable, Optional, Sequence
 
 from ..errors import McpError
 from ..limits import DEFAULT, Limits
-from ..threads import GROWTH, WorkerPool, defer, spread, start_thread
+from ..threads import GROWTH, WorkerPool, spread, start_thread
 from .outbox import Outbox
 
 LINGER = 0.05
@@ -61,8 +61,8 @@ class Executor:
         """
         raise NotImplementedError
 
-    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
-        """Do the same as `submit`, perhaps on the calling thread.
+    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox, elsewhere: bool = False) -> bool:
+        """Do the same as `submit`, perhaps on the calling thread, unless the jobs have to be done ``elsewhere``.
 
         Call it only on a thread that is no connection's reader and may be kept.
         """
@@ -276,14 +276,15 @@ class CallerRuns(Executor):
                 self._workers = Workers(self._name, self._limits)
         return self._workers.submit(jobs, outbox)
 
-    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox, elsewhere: bool = False) -> bool:
         """Run the first job here, and leave the others to workers; see `Executor.run_or_submit`."""
         if self._closed:
             return False
-        if len(jobs) > 1 and not spread([partial(self._run, job) for job in jobs[1:]]):
-            if not self.submit(jobs[1:], outbox):
+        others = jobs if elsewhere else jobs[1:]
+        if others and not spread([partial(self._run, job) for job in others]):
+            if not self.submit(others, outbox):
                 return False
-        if not defer(self._run, jobs[0]):
+        if not elsewhere:
             self._run(jobs[0])
         return True
 

@@ -281,7 +281,7 @@ def test_a_trace_file_that_blocks_does_not_block_the_session(tmp_path):
     code = ("import os, sys\nfrom mcp_ref.devtools.recorder import shim, telling\n"
             "from mcp_ref.wiretrace import JsonLinesSink\n"
             "shim.FINISH_SECONDS = 0.2\nstream = os.fdopen(os.open(%r, os.O_RDWR), 'w')\n"
-            "teller = telling.Teller(JsonLinesSink(stream), 'test', shim.RECORDED)\n"
+            "teller = telling.EventWriter(JsonLinesSink(stream), 'test', shim.RECORDED)\n"
             "os._exit(shim.Shim(sys.argv[1:], teller).run())\n") % str(fifo)
     running = subprocess.Popen([*python(code), *CAT], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     output, _ = running.communicate(data, timeout=WAIT)
@@ -313,7 +313,8 @@ def test_what_was_dropped_is_counted_and_what_follows_is_recorded(monkeypatch):
 
 def test_a_full_disk_ends_the_trace_and_not_the_session():
     code = ("import os, sys\nfrom mcp_ref.devtools.recorder import shim, telling\nfrom mcp_ref.wiretrace import *\n"
-            "stream = open('/dev/full', 'w')\nteller = telling.Teller(JsonLinesSink(stream), 'test', shim.RECORDED)\n"
+            "stream = open('/dev/full', 'w')\n"
+            "teller = telling.EventWriter(JsonLinesSink(stream), 'test', shim.RECORDED)\n"
             "code = shim.Shim(sys.argv[1:], teller).run()\nprint(teller.failure, file=sys.stderr)\nos._exit(code)\n")
     running = subprocess.Popen([*python(code), *CAT], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)

@@ -34,9 +34,9 @@ OUTCOME                                       the `Message` that responds to suc
 TASKED                                        the `Message` about a task: it asks for one, names or reports one,
                                               responds to such a message, or is progress, perhaps that of a task
 ODD, NOISE                                    the `Message`: an object that is none of the four; bytes that are no JSON
-BATCH                                         the `ObservedBatch`, a list of its `Message` objects, after each was
-judged HEAD, RESPONSE, END                           the `ObservedExchange`: its request's head, its response's head,
-its end was seen SSE_EVENT                                     the `ObservedEvent`, after its message was judged
+BATCH                                         the `ObservedBatch`, a list of its `Message` objects, after each of them
+HEAD, RESPONSE, END                           the `ObservedExchange`: the head of its request or response, or its end
+SSE_EVENT                                     the `ObservedEvent`, after its message was judged
 PROCESS, STDERR                               the `Happening`
 FINISH                                        the `ObservedConnection`: it is closed, or the trace is over
 ============================================  =====================================================================
@@ -109,7 +109,7 @@ of a `Message`   what is true
 ===============  ================================================================================================
 
 ==================  =============================================================================================
-of an `ObservedExchange`    what is true
+of an exchange      what is true
 ==================  =============================================================================================
 ``refused``         the status is 401 or 403, or there is a challenge
 ``token``           the request has the field Authorization

@@ -106,6 +106,7 @@ class Parking:
         self.thread = start_thread("mcp-ref:selector:%s" % name, self._run)
 
     def _run(self) -> None:
+        self.thread = threading.current_thread()  # before the first turn, which `start` need not have seen
         while not self._settled():
             try:
                 self._turn()
@@ -263,7 +264,7 @@ class Parking:
             self.drop(connection)
         elif ended is None:
             self.update(connection)
-        elif last or (connection.half_closed and not ahead):
+        elif last or (not ahead and (connection.half_closed or (self._end is not None and connection.stage == "idle"))):
             self._hang_up(connection)
         elif ahead:
             self._serve(connection)
@@ -412,7 +413,7 @@ class Parking:
         for listener in self._listeners:
             listener.server_close()
         for connection in list(self.connections):
-            if connection.exchange is None and not connection.outbox.pieces and not connection.parser.unread:
+            if not (connection.thread or connection.exchange or connection.outbox.pieces or connection.parser.unread):
                 self.lose(connection)
 
     def served(self) -> List[threading.Thread]:
@@ -423,7 +424,8 @@ class Parking:
     def _settled(self) -> bool:
         """Return True if the server closes and no request runs and no reply is on its way, or the time is over."""
         return self._end is not None and (deadline.clock() >= self._end or not any(
-            connection.outbox.pieces or (connection.exchange is not None and not connection.exchange.endless)
+            connection.outbox.pieces or (connection.thread is not None if connection.exchange is None
+                                         else not connection.exchange.endless)
             for connection in self.connections))
 
     def _finish(self) -> None:

@@ -188,10 +188,11 @@ def look_into(batch: Batch, batching: bool) -> Tuple[str, Any, Keys]:
 def pass_on(post: Posted, frame: Frame, session: HttpSession, principal: Any = None) -> None:
     """Give the session a message whose answer, if there is one, goes another way than in this reply: 202."""
     # Step 4 [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server]: 202 and no body for a response
-    # or notification that is accepted. It is sent before a handler runs.
+    # or notification that is accepted. It is sent before a handler runs. The client may send the next request on this
+    # connection then, such as the answer to a question of that handler: so the handler gets another thread.
     jobs = session.receive(frame, post.exchange.request.body, principal=principal)
     post.exchange.reply(202, post.verdict.cors)
-    session.connection.work(jobs)
+    session.connection.work(jobs, elsewhere=True)
 
 
 # -- POSTs -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ An answer is made by a function of the `ClientRequest` request, which may send a
 
 ===============  ===================================================================================================
 a dict           the result; members that the revision needs are added
-`ErrorAnswer`        an error
+`ErrorAnswer`    an error
 `Whole`          this message or these bytes, as they stand
 ``NOTHING``      no answer: the request stays open, until the client or the scene ends it
 ``CUT``          no answer: the stream of HTTP ends without one
