@@ -70,7 +70,6 @@ import os
 import sys
 import threading
 from collections import deque
-from functools import partial
 from types import TracebackType
 from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Sequence, Set, Type
 
@@ -451,41 +450,21 @@ def attempt(job: Callable[[], None]) -> None:
         threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
 
 
-# --- Jobs that a thread leaves to others ------------------------------------------------------------------------------
+# --- Jobs that a thread hands to others -------------------------------------------------------------------------------
 
-class _Deferred(threading.local):
-    """The jobs that the job on the current thread leaves to other threads."""
+class _Helpers(threading.local):
+    """The threads that help the current one."""
 
-    jobs: "Optional[List[Callable[[], None]]]" = None
-    """The jobs that it has left to the workers so far; None: the thread may be kept, so it leaves nothing."""
-    leave: "Optional[Callable[[Sequence[Callable[[], None]]], None]]" = None
+    run: "Optional[Callable[[Sequence[Callable[[], None]]], None]]" = None
     """A function that hands jobs to the workers of the server that this thread works for; None: there are none."""
 
 
-deferred = _Deferred()
-
-
-def defer(function: Callable[..., None], *arguments: Any) -> bool:
-    """Let the workers do a call that may block, if the current thread must not be kept.
-
-    Return False if it may be kept; then the caller calls the function itself.
-    """
-    jobs = deferred.jobs
-    if jobs is None:
-        return False
-    jobs.append(partial(function, *arguments))
-    return True
+helpers = _Helpers()
 
 
 def spread(jobs: Sequence[Callable[[], None]]) -> bool:
     """Hand jobs that may block to the workers of the server that this thread works for. Return False without one."""
-    leave = deferred.leave
-    if leave is None:
+    if helpers.run is None:
         return False
-    leave(jobs)
+    helpers.run(jobs)
     return True
-
-
-def follow(job: Callable[[], None]) -> bool:
-    """Run a job after those that the job on this thread has deferred. Return False without any of these."""
-    return bool(deferred.jobs) and defer(job)

@@ -252,12 +252,11 @@ _lent = threading.local()
 
 
 class CallerRuns(Executor):
-    """Runs a handler on the thread that brought the request, where that is not the reader: a worker of an HTTP server.
+    """Runs a handler on the thread that brought the request, where that is not the reader: that of an HTTP connection.
 
     Handing over to another thread costs more than a small call. A handler here may wait for the peer, for its answer
-    comes on another thread. All but the first of several jobs (a batch) go to the workers of that server, so that
-    batches have no more threads than ``max_workers`` either. Jobs for which no thread is lent go to `Workers`. A thread
-    that must not be kept leaves the job to another one (`mcp_ref.threads.defer`).
+    comes on another thread. All but the first of several jobs (a batch) go to workers that the server has for them, so
+    that all batches together have at most ``max_workers`` threads. Jobs for which no thread is lent go to `Workers`.
     """
 
     def __init__(self, name: str = "workers", limits: Limits = DEFAULT) -> None:

@@ -380,7 +380,7 @@ class HttpExchange(Exchange):
             if connection.half_closed:
                 connection.parking.command(connection.parking.leave, connection, self)
 
-    def _begin(self, state: int) -> bool:
+    def _begin(self) -> bool:
         """Take the right to reply, with the lock held. Return False if the client is gone.
 
         Raises RuntimeError if it was taken already.
@@ -400,7 +400,7 @@ class HttpExchange(Exchange):
         """
         connection = self._connection
         with connection.lock:
-            if not self._begin(_DONE):
+            if not self._begin():
                 return
             head = connection.head(status, headers, () if status in WITHOUT_BODY else
                                    (("Content-Length", str(len(body))),))
@@ -420,7 +420,7 @@ class HttpExchange(Exchange):
         """Begin a stream; see `Exchange.start`. Raises as `reply` does."""
         connection = self._connection
         with connection.lock:
-            if not self._begin(_STREAM):
+            if not self._begin():
                 return
             silent = not has_body(self.request.method, status)
             if not silent and not self._chunked:

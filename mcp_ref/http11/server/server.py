@@ -37,7 +37,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from ...diagnostics.packagelog import Counters, OncePerSecond
 from ...errors import ConnectFailed
 from ...limits import DEFAULT, Limits
-from ...threads import deferred
+from ...threads import helpers
 from ...transports.held import MemoryAccount
 from ...transports.lines.fds import raise_soft_limit
 from ...transports.lines.listener import listen_on_port
@@ -210,7 +210,7 @@ class Listener(ThreadingHTTPServer):
         connection: Connection = request
         connection.thread = threading.current_thread()
         connection.thread.name = "mcp-ref:connection:%s" % self.engine.name
-        deferred.leave = self.engine.batches.run
+        helpers.run = self.engine.batches.run
         connection.handle()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

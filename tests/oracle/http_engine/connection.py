@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Hashable, Optional
 from mcp_ref import deadline
 from mcp_ref.diagnostics.packagelog import get_logger
 from mcp_ref.limits import Limits
-from mcp_ref.threads import follow
 from mcp_ref.transports.held import MemoryAccount
 from mcp_ref.transports.lines.fds import keep_socket_from_forks
 from mcp_ref.http11.message import Exchange, HttpRequest, Pairs
@@ -296,8 +295,7 @@ class HttpExchange(Exchange):
         except BaseException:  # SystemExit ends no thread of ours either
             self._failed()
         finally:
-            if not follow(self._has_returned):
-                self._has_returned()
+            self._has_returned()
         self._thread = None
         if self._unsent:
             self.send(b"")

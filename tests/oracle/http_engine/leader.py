@@ -16,19 +16,16 @@ handlers never keep away what could free them, which is answers, cancellations, 
 - A handler that waits for its client (`mcp_ref.threads.Wait`) does not count against ``max_workers``: another worker
   takes its place at once.
 - When ``max_workers`` are at work all the same (handlers sleep, or wait for something else), a few further threads
-  do what is queued: the *reserve*. They do all of a request but its handler, which they leave to the workers by
-  `mcp_ref.threads.defer`. So a request that is deferred can be cancelled, and everything without a handler is done.
-  Nobody has to guess beforehand what a request will be, which a client could make go wrong.
+  do what is queued: the *reserve*. In 0.6.0 they left handlers to the workers; as an oracle the engine runs quick ones.
 """
 
 import threading
 import time
 from collections import deque
-from functools import partial
 from typing import Any, Callable, Deque, List, Optional, Sequence
 
 from mcp_ref.limits import DEFAULT, Limits
-from mcp_ref.threads import GROWTH, WorkerPool, attempt, deferred
+from mcp_ref.threads import GROWTH, WorkerPool, attempt, helpers
 
 Job = Callable[[], None]
 """A piece of work. It does not raise."""
@@ -202,7 +199,7 @@ class HandlerPool(WorkerPool):
 
     def adopt(self) -> None:
         """Let the calling thread work for this pool, too, on jobs that the pool has not seen: `spread` leads here."""
-        deferred.leave = self.leave_and_wake
+        helpers.run = self.leave_and_wake
 
     def leave_and_wake(self, jobs: Sequence[Job]) -> None:
         """Do the same as `leave` on a thread that is not the selector's, which may sleep and has to look."""
@@ -288,18 +285,8 @@ class _Reserve(WorkerPool):
         return False
 
     def _work(self, worker: Any) -> None:
-        deferred.jobs = []
         self._pool.adopt()
         super()._work(worker)
 
     def _run(self, job: Job) -> None:
-        attempt(job)
-        jobs, deferred.jobs = deferred.jobs, []
-        if jobs:
-            # As one job: what `follow` left has to come after what was deferred before it.
-            self._pool.leave_and_wake([partial(_run_all, jobs)])
-
-
-def _run_all(jobs: Sequence[Job]) -> None:
-    for job in jobs:
         attempt(job)
