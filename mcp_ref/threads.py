@@ -53,7 +53,7 @@ thread          what it does                                 blocks on; freed by
 ``timer``       deadlines of futures                         time; close
 ``watchdog``    sees that the main thread is not pumped      time; the queue's end
 ``watcher``     sees that handlers keep a thread             a millisecond; no work
-``worker``      runs handlers                                the handler, its alarm; work, close
+``worker``      runs handlers that have no other thread      the handler, its alarm; work, close
 ``writer``      writes what waits in an outbox               the peer, its alarm; messages, close
 ==============  ===========================================  =======================================================
 

@@ -367,7 +367,8 @@ class Connection(Sender):
 
     def work(self, jobs: Sequence[Job], elsewhere: bool = False) -> None:
         """Do the jobs of `receive`, in this thread if the executor takes it and they need not be done ``elsewhere``."""
-        if jobs and not self.executor.run_or_submit(jobs, self.outbox, elsewhere):
+        run = self.executor.submit if elsewhere else self.executor.run_or_submit
+        if jobs and not run(jobs, self.outbox):
             self._refuse_work(jobs)
 
     def _hand_over(self, *jobs: Job) -> None:

@@ -61,8 +61,8 @@ class Executor:
         """
         raise NotImplementedError
 
-    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox, elsewhere: bool = False) -> bool:
-        """Do the same as `submit`, perhaps on the calling thread, unless the jobs have to be done ``elsewhere``.
+    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+        """Do the same as `submit`, perhaps on the calling thread.
 
         Call it only on a thread that is no connection's reader and may be kept.
         """
@@ -267,24 +267,21 @@ class CallerRuns(Executor):
         self._closed = False
 
     def submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
-        """Hand the jobs to `Workers`; see `Executor.submit`."""
+        """Hand the jobs to the workers of the server, or to `Workers`; see `Executor.submit`."""
         with self._lock:
             if self._closed:
                 return False
+            if spread([partial(self._run, job) for job in jobs]):
+                return True
             if self._workers is None:
                 self._workers = Workers(self._name, self._limits)
         return self._workers.submit(jobs, outbox)
 
-    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox, elsewhere: bool = False) -> bool:
-        """Run the first job here, and leave the others to workers; see `Executor.run_or_submit`."""
-        if self._closed:
+    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+        """Run the first job here, and hand the others to workers; see `Executor.run_or_submit`."""
+        if self._closed or (len(jobs) > 1 and not self.submit(jobs[1:], outbox)):
             return False
-        others = jobs if elsewhere else jobs[1:]
-        if others and not spread([partial(self._run, job) for job in others]):
-            if not self.submit(others, outbox):
-                return False
-        if not elsewhere:
-            self._run(jobs[0])
+        self._run(jobs[0])
         return True
 
     def _run(self, job: Job) -> None:

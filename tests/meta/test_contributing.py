@@ -1,5 +1,7 @@
 """The page for contributors says what is true, and the docstring of the package is a complete reading order."""
 import ast
+import contextlib
+import importlib
 import importlib.util
 import re
 from typing import Any
@@ -32,6 +34,23 @@ def test_the_table_of_what_tests_share_has_every_module() -> None:
     support = ROOT / "tests" / "support"
     named = re.findall(r"^`(\w+)` ", (support / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE)
     assert named == sorted(path.stem for path in support.glob("*.py") if path.stem != "__init__")
+
+
+def test_what_the_page_points_to_is_there() -> None:
+    named = re.findall(r"`([a-z_0-9]+(?:\.\w+)+)`", PAGE.split("## Where is ...")[1].split("\n#")[0])
+    assert len(named) > 10
+    expect_nothing(["%s is nowhere" % name for name in named if resolved(name) is None])
+    assert resolved("peer.inflight.Inflight.nowhere") is None
+
+
+def resolved(name: str) -> Any:
+    """The module, class or function of this name below `mcp_ref`, or None."""
+    found: Any = importlib.import_module("mcp_ref")
+    for part in name.split("."):
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module("%s.%s" % (getattr(found, "__name__", "none"), part))
+        found = getattr(found, part, None)
+    return found
 
 
 @pytest.mark.time_limit(120)

@@ -227,8 +227,10 @@ def version_fault(value: str, known: Sequence[str], agreed: Optional[Revision], 
     """Return why an `MCP-Protocol-Version` is refused, "" if it is not.
 
     [2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST. Reading: a lenient server goes by the
-    negotiated version and takes the header of any revision that it serves; a strict one wants that of the session. No
-    header means the negotiated version.
+    negotiated version and takes the header of any revision that it serves; a strict one wants that of the session.
+
+    A request without the header is not refused: in a session it means the negotiated version, without sessions
+    2025-03-26 (`post_sessionless`). Only 2026-07-28 needs one: `HttpEras.judge`.
     """
     if value not in known:
         return "%.40r is not supported; supported are %s" % (value, ", ".join(known))
