@@ -1,5 +1,6 @@
 """The HTTP engine: replies, streams, clients that go away, times, limits, TLS, and the end."""
 import contextlib
+import logging
 import http.client
 import os
 import queue
@@ -989,6 +990,65 @@ def test_tls_handshakes_keep_nobody_waiting_and_are_given_up(tls: ssl.SSLContext
                 raw.until(b"GET /? ")
         assert server.counters() == {"TLS handshakes that failed": 1, "TLS handshakes given up": 2}
         until(lambda: len(logged) == 2)
+
+
+# --- Handlers that go on, or fail -------------------------------------------------------------------------------------
+
+def test_a_handler_that_goes_on_after_its_reply_keeps_no_request_of_its_client_waiting() -> None:
+    gate, entered = threading.Event(), threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        exchange.reply(200, (), exchange.request.path.encode())
+        if exchange.request.path == "/first":
+            entered.set()
+            assert gate.wait(WAIT)
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(get("/first"))
+        raw.until(b"/first")
+        assert entered.wait(WAIT)
+        for _ in range(2):
+            raw.send(get("/second"))
+            raw.until(b"/second")
+        gate.set()
+
+
+def test_a_client_whose_long_body_was_refused_is_not_waited_for(clock: Clock) -> None:
+    body = b"".join(b"4000\r\n" + b"x" * 0x4000 + b"\r\n" for _ in range(20)) + b"no chunk\r\n"
+    with serving() as server, Raw(server.address) as raw:
+        raw.send(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+        raw.until(b"400 Bad Request")
+        clock.pass_by(4)
+        until(lambda: server.connections == 0)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # nobody else hears of a broken log
+def test_a_body_is_freed_where_the_log_fails_with_the_handler() -> None:
+    def handler(exchange: Exchange) -> None:
+        raise ValueError("no")
+
+    def broken(record: Any) -> bool:
+        raise ZeroDivisionError
+
+    log = logging.getLogger("mcp_ref.http11.server.connection")
+    log.addFilter(broken)
+    try:
+        with serving(handler) as server, Raw(server.address) as raw:
+            raw.send(post(b"x" * 1000))
+            assert raw.rest().startswith(b"HTTP/1.1 500 ")
+            until(lambda: server.body_bytes == 0)
+    finally:
+        log.removeFilter(broken)
+
+
+def test_a_field_of_the_handler_does_not_keep_a_connection_that_has_to_end() -> None:
+    def handler(exchange: Exchange) -> None:
+        exchange.start(200, (("Connection", "keep-alive"),))
+        exchange.finish(b"all")
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(b"GET / HTTP/1.0\r\n\r\n")
+        assert raw.rest().endswith(b"all")
 
 
 # --- The end ----------------------------------------------------------------------------------------------------------

@@ -11,10 +11,11 @@
 ===========================================  ========================================================================
 what                                         who may touch it
 ===========================================  ========================================================================
-parser, stage, half_closed                   the thread that serves the connection, while there is no exchange; the
-                                             selector thread otherwise, with the lock
-outbox, exchange, thread, gone, closing      any thread, with the lock
-phase, interest, watched                     the selector thread; `phase` during a handshake: the thread that serves
+parser, stage, deadline, drained,            the thread of the connection, while there is no exchange; the selector
+half_closed                                  thread while there is one, with the lock, and while there is no thread
+outbox, exchange, running, thread, gone,     any thread, with the lock
+watched, close_connection
+interest, phase                              the selector thread; during a handshake `phase` is the thread's
 ===========================================  ========================================================================
 """
 
@@ -79,6 +80,8 @@ class Connection(RequestShape):
         self.outbox = Outbox(self)
         self.exchange: Optional["HttpExchange"] = None
         """The request whose reply is not finished."""
+        self.running: Optional["HttpExchange"] = None
+        """The request whose handler runs on the thread of the connection."""
         self.thread: Optional[threading.Thread] = None
         """The thread that serves the connection; None while it is parked."""
         self.gone = False
@@ -130,7 +133,7 @@ class Connection(RequestShape):
     def shut_down(self) -> None:
         """End both sides, so that a thread that waits for the client wakes up."""
         try:
-            self.sock.shutdown(socket.SHUT_RDWR)
+            socket.socket.shutdown(self.sock, socket.SHUT_RDWR)  # that of `ssl` takes away what a handshake still uses
         except OSError:
             pass  # it has ended
 
@@ -161,11 +164,13 @@ class Connection(RequestShape):
         with self.lock:
             if self.gone:
                 return False
-            self.stage, self.deadline, self.exchange = "idle", None, HttpExchange(self, *found)
-            exchange = self.exchange
+            self.stage, self.deadline = "idle", None
+            self.exchange = self.running = exchange = HttpExchange(self, *found)
         exchange.run()
         with self.lock:
-            self.watched = False
+            if self.thread is not threading.current_thread():
+                return False  # the reply was over, and another thread goes on here
+            self.running, self.watched = None, False
             return not (self.exchange or self.outbox.pieces or self.close_connection or self.gone)
 
     def parser_next(self) -> Any:
@@ -218,7 +223,7 @@ class Connection(RequestShape):
         Called on the thread that waits for the client: its own, or the selector thread.
         """
         now, due = deadline.clock(), self.deadline
-        if due is not None and self.stage == "body" and not self.engine.bodies.scarce:
+        if due is not None and self.phase == "open" and self.stage == "body" and not self.engine.bodies.scarce:
             due += self.parser.received / _BODY_RATE
         if due is None or now < due:
             return False
@@ -252,7 +257,7 @@ class Connection(RequestShape):
         check_fields(headers)
         if not 200 <= status <= 999:
             raise ValueError("%r is no status of a final reply" % (status,))
-        self.wfile = io.BytesIO()
+        self.wfile, last = io.BytesIO(), self.close_connection
         try:
             self.send_response_only(status)
             self.send_header("Date", self.date_time_string())
@@ -262,6 +267,8 @@ class Connection(RequestShape):
         except ValueError:
             self.flush_headers()  # half of a head must not begin the next one
             raise
+        finally:
+            self.close_connection = self.close_connection or last  # `send_header` goes by a field of the handler's, too
         self.end_headers()
         return self.wfile.getvalue()
 
@@ -321,13 +328,14 @@ class HttpExchange(Exchange):
                 get_log().exception("the handler of %s %s failed", self.request.method, self.request.path)
             finally:
                 self._give_up()
-        if threads.copies != copies:
-            threads.end_copy()
-        with connection.lock:
-            self._returned = True
-            self.release_body()
-            if self._unsent and not connection.gone:
-                self._put(b"")
+        finally:
+            if threads.copies != copies:
+                threads.end_copy()
+            with connection.lock:
+                self._returned = True
+                self.release_body()
+                if self._unsent and not connection.gone:
+                    self._put(b"")
 
     def _has_room(self) -> bool:
         """Count the values that a large body is parsed into. Return False, after a refusal, if there is no room."""

@@ -4,7 +4,6 @@ A piece of a reply goes to the kernel at once, as far as it fits. The rest waits
 `mcp_ref.transports.held`, until the selector thread (`parking`) finds room in the socket.
 """
 
-import socket
 from collections import deque
 from typing import TYPE_CHECKING, Any, Deque, Hashable, Optional
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1024 * 1024
 """Bytes that one connection may send before the selector thread turns to the others."""
-_FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
 class Outbox:

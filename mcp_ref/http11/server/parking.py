@@ -2,7 +2,7 @@
 
 It accepts connections, and gives one a thread as soon as something comes. Between requests, and while a reply goes on
 without its thread, the connection is *parked* here: a socket in a selector. It sends what clients did not read at
-once, and notices clients that leave. It never waits for a client, runs no handler and reads no request.
+once, and notices clients that leave. It never waits for a client, runs no handler and parses no request.
 
 Other threads leave it commands. Times are checked once a second, in one pass over all connections: a timer for each
 request would cost more than reading its head. Replies that take longer than a tick are found in the same way: their
@@ -12,9 +12,11 @@ clients are watched from then on.
 import errno
 import selectors
 import socket
+import sys
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Hashable, List, Optional, Sequence, Tuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Hashable, List, Optional, Sequence, Set, Tuple
 
 from ... import deadline
 from ...threads import WorkerPool, attempt, start_thread
@@ -29,7 +31,7 @@ _SWEEP_SECONDS = 1.0
 _TICK_SECONDS = 0.1
 """The time after which the selector thread looks again while connections have threads."""
 _PAUSE_SECONDS = 1.0
-"""The time without accepting after no descriptor or thread was left."""
+"""The time without accepting after no descriptor was left."""
 _REFUSED_AT_ONCE = 64
 """The number of connections over the limit that are answered 503; further ones are just closed."""
 _PIPELINED = 64 * 1024
@@ -44,11 +46,12 @@ class Errands(WorkerPool):
 
     def run(self, jobs: Sequence[Callable[[], None]]) -> None:
         """Run each job on a thread of its own, as long as there are fewer than ``max_workers``. Never waits."""
-        self.put(jobs)
-        self.promote(len(jobs))
+        with self._lock:
+            self._jobs.extend(jobs)
+            self._awaken(len(jobs))
 
     def _must_start(self) -> bool:
-        return False  # the next job tries again
+        return False  # the next sweep tries again
 
     def close(self) -> List[threading.Thread]:
         """Do what is left, and end the threads. Return them."""
@@ -70,6 +73,8 @@ class Parking:
         """The connections that have ended while a thread still serves them: its handler runs on."""
         self._served: Dict[Connection, None] = {}
         """The connections that have a thread."""
+        self.detached: Set[threading.Thread] = set()
+        """Threads whose handler runs on after its reply, while another thread serves their connection."""
         self._selector = selectors.DefaultSelector()
         self._commands: Deque[Tuple[Callable[..., Any], Tuple[Any, ...]]] = deque()
         self._woken, self._wake = socket.socketpair()
@@ -82,12 +87,12 @@ class Parking:
         self._listeners: List["Listener"] = []
         self._paused: Optional[float] = None
         """The time at which accepting goes on."""
-        self._swept = deadline.clock()
+        self._swept = self._watched = deadline.clock()
         self._end: Optional[float] = None
         """The time at which the server ends, whatever is still going on; None: it serves."""
         self._current: Any = None
         self.over = False
-        """True if no command is carried out any more."""
+        """True if no command that comes from now on is carried out."""
 
     def command(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call a function on the selector thread. Never waits."""
@@ -112,14 +117,15 @@ class Parking:
                 self._turn()
             except Exception:  # a mistake of ours ends one connection, not the server
                 self.engine.counts.add("internal errors")
-                get_log().exception("a mistake in the HTTP server")
+                error = sys.exc_info()
+                self.engine.errands.run([partial(get_log().error, "a mistake in the HTTP server", exc_info=error)])
                 if isinstance(self._current, Connection):
                     self.lose(self._current)
         self._finish()
 
     def _turn(self) -> None:
         wait = _TICK_SECONDS if self._served or self._end is not None else (
-            _SWEEP_SECONDS if self.connections or self._paused is not None else None)
+            _SWEEP_SECONDS if self.connections or self._paused is not None or self._left_over() else None)
         for key, events in self._selector.select(wait):
             self._current = key.data
             if key.data is None:
@@ -135,8 +141,10 @@ class Parking:
             function, arguments = self._commands.popleft()
             self._current = arguments[0] if arguments else None
             function(*arguments)
+        self._current = None
         now = deadline.clock()
-        self._watch(now)
+        if now - self._watched >= _TICK_SECONDS:
+            self._watch(now)
         if now - self._swept >= _SWEEP_SECONDS:
             self._sweep(now)
 
@@ -167,7 +175,7 @@ class Parking:
     def take(self, connection: Connection) -> None:
         """Wait for the first bytes of a new connection."""
         limits, note = self.limits, self.engine.note
-        excess = len(self.connections) + len(self._leaving) - limits.max_http_connections
+        excess = len(self.connections) + len(self._leaving) + len(self.detached) - limits.max_http_connections
         while excess >= 0:
             chosen = choose_for_room(self.connections, connection.peer)
             if chosen is None:
@@ -213,14 +221,17 @@ class Parking:
             self.lose(connection)
         elif busy or connection.phase == "lingering":
             self.update(connection)
-        elif connection.close_connection:
+        elif connection.close_connection and connection.thread is None:
             self.proceed(connection)
         else:
             self._serve(connection)
 
     def _serve(self, connection: Connection) -> None:
         """Give a parked connection a thread."""
+        if connection.gone:
+            return
         if connection.thread is not None:
+            connection.watched = False  # it reads itself, or `_watch` sees that it does not
             self.update(connection)
             return
         self._served[connection] = None
@@ -228,7 +239,7 @@ class Parking:
         self.update(connection)
         try:
             connection.listener.process_request(connection, (connection.peer, 0))  # type: ignore[arg-type]
-        except RuntimeError as error:
+        except (RuntimeError, MemoryError) as error:
             # No thread is left. The connection waits for the next sweep.
             self.engine.note("connections without a thread", "%s: %s" % (connection.peer, error))
             connection.thread = None
@@ -244,7 +255,8 @@ class Parking:
             del self._leaving[connection]
             connection.close()
             return
-        connection.expired()
+        if not connection.gone:
+            connection.expired()
         self.proceed(connection)
 
     def proceed(self, connection: Connection) -> None:
@@ -272,12 +284,31 @@ class Parking:
             self.update(connection)
 
     def _watch(self, now: float) -> None:
-        """Watch the clients of replies that take long."""
-        for connection in self._served:
-            exchange = connection.exchange
-            if exchange is not None and not connection.watched and now - exchange.began >= _TICK_SECONDS:
-                connection.watched = True
+        """Watch the clients of handlers that take long. Where the reply is over, take the connection from the thread.
+
+        Its client may send the next request meanwhile, and the handler may even wait for that.
+        """
+        self._watched = now
+        for connection in list(self._served):
+            running = connection.running
+            if running is None or now - running.began < _TICK_SECONDS:
+                continue
+            with connection.lock:
+                if connection.running is not running or connection.thread is None:
+                    continue
+                connection.watched = connection.exchange is running
+                if not connection.watched:
+                    self.detached.add(connection.thread)
+                    connection.thread = connection.running = None
+            if connection.watched:
                 self.update(connection)
+            else:
+                del self._served[connection]
+                self.proceed(connection)
+
+    def _left_over(self) -> bool:
+        """Return True if jobs wait because no thread could be started for them."""
+        return bool(self.engine.errands.counts()[2] or self.engine.batches.counts()[2])
 
     def update(self, connection: Connection) -> None:
         """Register with the selector what this connection waits for: reading, writing, both or nothing."""
@@ -285,19 +316,19 @@ class Parking:
             return
         wanted = selectors.EVENT_WRITE if connection.outbox.pieces or (
             connection.wants_write and connection.thread is None) else 0
-        if not connection.half_closed and (connection.thread is None or connection.watched):
+        if not connection.half_closed and (connection.watched if connection.thread is not None
+                                           else not connection.wants_write):
             ahead = connection.exchange is not None or connection.outbox.pieces
             if not ahead or len(connection.parser.unread) <= _PIPELINED:
                 wanted |= selectors.EVENT_READ
-        before, connection.interest = connection.interest, wanted
-        if wanted == before:
-            return
-        if not before:
+        before = connection.interest
+        if wanted and not before:
             self._selector.register(connection.sock, wanted, connection)
-        elif not wanted:
+        elif before and not wanted:
             self._selector.unregister(connection.sock)
-        else:
+        elif wanted != before:
             self._selector.modify(connection.sock, wanted, connection)
+        connection.interest = wanted
 
     def _writable(self, connection: Connection) -> None:
         if connection.phase == "handshake":
@@ -365,6 +396,8 @@ class Parking:
         self._swept = now
         if self._paused is not None and now >= self._paused and self._end is None:
             self._accept(True)
+        self.engine.errands.promote(1)
+        self.engine.batches.promote(1)
         starved, self._starved = self._starved, []
         for connection in starved:
             self.proceed(connection)
@@ -418,14 +451,14 @@ class Parking:
 
     def served(self) -> List[threading.Thread]:
         """Return the threads that serve connections."""
-        found = [connection.thread for connection in (*self.connections, *self._leaving)]
+        found = [connection.thread for connection in list(self.connections) + list(self._leaving)] + list(self.detached)
         return [thread for thread in found if thread is not None and thread is not self.thread]
 
     def _settled(self) -> bool:
         """Return True if the server closes and no request runs and no reply is on its way, or the time is over."""
         return self._end is not None and (deadline.clock() >= self._end or not any(
-            connection.outbox.pieces or (connection.thread is not None if connection.exchange is None
-                                         else not connection.exchange.endless)
+            connection.outbox.pieces or (connection.thread is not None and connection.stage == "idle"
+                                         if connection.exchange is None else not connection.exchange.endless)
             for connection in self.connections))
 
     def _finish(self) -> None:
@@ -435,13 +468,18 @@ class Parking:
                 exchange = connection.exchange
                 if exchange is not None and exchange.endless:
                     connection.outbox.push(exchange.end())
-                if not connection.gone:
+                if not connection.gone and connection.phase == "open":
                     connection.end_writing()
-            self.lose(connection)
+                connection.gone = True
+            self.drop(connection)
         self.over = True
         while self._commands:
             function, arguments = self._commands.popleft()
-            function(*arguments)
+            attempt(partial(function, *arguments))
+        self.release()
+
+    def release(self) -> None:
+        """Free the selector and what wakes it."""
         self._selector.close()
         self._woken.close()
         self._wake.close()

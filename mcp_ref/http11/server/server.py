@@ -101,12 +101,15 @@ class HttpServer:
         raise_soft_limit(self.limits.max_http_connections + _SPARE_DESCRIPTORS)
         try:
             self.parking = Parking(self)
-        except OSError:
+            self.parking.start([Listener(sock, self, bool(self._fds)) for sock in sockets],
+                               "%s:%d" % (self.name, self.port))
+        except (OSError, RuntimeError):
             for sock in sockets:
                 sock.close()
+            if self.parking is not None:
+                self.parking.release()
+                self.parking = None
             raise
-        self.parking.start([Listener(sock, self, bool(self._fds)) for sock in sockets],
-                           "%s:%d" % (self.name, self.port))
 
     def _log_later(self, kind: str, text: str, count: int) -> None:
         self.errands.run([lambda: get_log().info("%s (%s so far: %d)", text, kind, count)])
@@ -222,10 +225,12 @@ class Listener(ThreadingHTTPServer):
 
     def shutdown_request(self, request: Any) -> None:
         """Give the connection back to the selector thread, which closes it where it has ended."""
-        connection: Connection = request
+        connection, parking, thread = request, self.engine.parking, threading.current_thread()
         with connection.lock:
-            connection.thread = None
-        parking = self.engine.parking
+            if connection.thread is not thread:  # `Parking._watch` has taken the connection from it
+                parking.detached.discard(thread)
+                return
+            connection.thread = connection.running = None
         parking.command(parking.park, connection)
         if parking.over:
             connection.close()

@@ -1,8 +1,8 @@
 """A connection of the HTTP server under TLS.
 
 The handshake takes as many steps as it needs, on a thread only while the client goes on with it. One thread at a time
-touches the TLS object: the methods are called with the connection's lock held, but for the handshake, before which
-nobody else does anything. The selector does not see what has been decrypted and not read, so a whole record is read at
+touches the TLS object: the methods are called with the connection's lock held, except for the handshake, during which
+nobody else uses it. The selector does not see what has been decrypted and not read, so a whole record is read at
 a time; it has at most 16 KiB, and the next one stays in the kernel until it is asked for.
 """
 
