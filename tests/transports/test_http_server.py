@@ -995,13 +995,14 @@ def test_tls_handshakes_keep_nobody_waiting_and_are_given_up(tls: ssl.SSLContext
 # --- Handlers that go on, or fail -------------------------------------------------------------------------------------
 
 def test_a_handler_that_goes_on_after_its_reply_keeps_no_request_of_its_client_waiting() -> None:
-    gate, entered = threading.Event(), threading.Event()
+    gate, entered, over = threading.Event(), threading.Event(), threading.Event()
 
     def handler(exchange: Exchange) -> None:
         exchange.reply(200, (), exchange.request.path.encode())
         if exchange.request.path == "/first":
             entered.set()
-            assert gate.wait(WAIT)
+            gate.wait(WAIT)
+            over.set()
 
     with serving(handler) as server, Raw(server.address) as raw:
         raw.send(get("/first"))
@@ -1010,7 +1011,9 @@ def test_a_handler_that_goes_on_after_its_reply_keeps_no_request_of_its_client_w
         for _ in range(2):
             raw.send(get("/second"))
             raw.until(b"/second")
+        assert not over.is_set()
         gate.set()
+        assert over.wait(WAIT)
 
 
 def test_a_client_whose_long_body_was_refused_is_not_waited_for(clock: Clock) -> None:
