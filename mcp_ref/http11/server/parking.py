@@ -294,7 +294,7 @@ class Parking:
             if running is None or now - running.began < _TICK_SECONDS:
                 continue
             with connection.lock:
-                if connection.running is not running or connection.thread is None:
+                if connection.running is not running or connection.thread is None or connection.gone:
                     continue
                 connection.watched = connection.exchange is running
                 if not connection.watched:
