@@ -134,8 +134,8 @@ class ClientOptions(SessionOptions, total=False):
     restart: bool
 
 
-class ReachOptions(TypedDict, total=False):
-    """The options of `connect` that say how a server is started or reached."""
+class StartOptions(TypedDict, total=False):
+    """The options of `connect` that say how a server is started, or what a request to it carries."""
 
     env: Optional[Mapping[str, str]]
     inherit_env: Optional[bool]
@@ -143,9 +143,14 @@ class ReachOptions(TypedDict, total=False):
     stderr: "LineTarget"
     headers: Optional[Mapping[str, str]]
     token: Optional[str]
-    auth: "Union[Authorizing, Authorizer, None]"
     ssl_context: "Optional[ssl.SSLContext]"
     cafile: Optional[str]
+
+
+class ReachOptions(StartOptions, total=False):
+    """The options of `connect` that say how a server is started or reached."""
+
+    auth: "Union[Authorizing, Authorizer, None]"
     trace: "Union[Trace, str, os.PathLike[str], None]"
 
 

@@ -992,6 +992,20 @@ def test_tls_handshakes_keep_nobody_waiting_and_are_given_up(tls: ssl.SSLContext
         until(lambda: len(logged) == 2)
 
 
+# --- Threads that cannot be started -----------------------------------------------------------------------------------
+
+def test_a_request_for_which_no_thread_is_left_is_served_when_there_is_one(caplog: Any) -> None:
+    with serving() as server, records(caplog) as logged, Raw(server.address) as raw:
+        usual = threading.stack_size(1 << 47)  # more than there are addresses: no thread can be started
+        try:
+            raw.send(get("/late"))
+            until(lambda: server.counters().get("connections without a thread"))
+        finally:
+            threading.stack_size(usual)
+        raw.until(b"GET /late? ")
+        until(lambda: any("can't start new thread" in record.getMessage() for record in logged))
+
+
 # --- Handlers that go on, or fail -------------------------------------------------------------------------------------
 
 def test_a_handler_that_goes_on_after_its_reply_keeps_no_request_of_its_client_waiting() -> None:

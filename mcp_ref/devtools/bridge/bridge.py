@@ -24,11 +24,12 @@ client is for the bridge, and is not passed on; the bridge shows the server behi
 
 import threading
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Hashable, List, Mapping, Optional, Sequence, Set, TypedDict, TypeVar, Union,
+    TYPE_CHECKING, Any, Callable, Dict, Hashable, List, Mapping, Optional, Sequence, Set, TypeVar, Union,
 )
 
 from ... import deadline
 from ...client.connecting import Target, is_command, transport_to
+from ...client.options import StartOptions
 from ...codec import decode, encode
 from ...errors import INTERNAL_ERROR, LocalProtocolError, McpError, RpcError
 from ...jsontext import dumps
@@ -58,13 +59,11 @@ from .translation import OFFICIAL, Json
 
 if TYPE_CHECKING:
     import os
-    import ssl
 
     from typing_extensions import Unpack
 
     from ...streamable.client.auth_provider import Authorizer, Authorizing
     from ...streamable.server.authenticate import Guard
-    from ...transports.lines.stderr import LineTarget
     from ...wiretrace import Trace
 
 Reached = Union[Target, Callable[[], Transport]]
@@ -79,17 +78,9 @@ EVERYTHING: Dict[str, Any] = {
 """The capabilities of the connections of stateless clients. What the server behind has it says itself."""
 
 
-class BehindOptions(TypedDict, total=False):
+class BehindOptions(StartOptions, total=False):
     """The options about how a server behind is started or reached, see `Bridge`."""
 
-    env: Optional[Mapping[str, str]]
-    inherit_env: Optional[bool]
-    cwd: "Union[str, os.PathLike[str], None]"
-    stderr: "LineTarget"
-    headers: Optional[Mapping[str, str]]
-    token: Optional[str]
-    ssl_context: "Optional[ssl.SSLContext]"
-    cafile: Optional[str]
     era: Optional[str]
 
 

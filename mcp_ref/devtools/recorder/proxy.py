@@ -16,7 +16,6 @@ endpoint of HTTP+SSE) leads clients past the proxy.
 HTTP does not say which sockets belong to one client, so events name no connection.
 """
 
-import errno
 import selectors
 import socket
 import threading
@@ -28,6 +27,7 @@ from ...http11.server.server import listen
 from ...limits import DEFAULT, Limits
 from ...protocol.streamable_http.header_values import Hosts
 from ...threads import start_thread
+from ...transports.lines.listener import EXHAUSTED
 from ...urls import is_loopback
 from ...wiretrace import CLOSE, GAP
 from .exchanges import HttpRecorder, MessageHead
@@ -39,7 +39,6 @@ PAUSE_SECONDS = 0.5
 """The seconds for which nothing is accepted where no descriptor is left."""
 _SLICE = 0.5
 """Seconds of one wait for connections: a signal that comes just before a wait begins is handled only when it ends."""
-_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 FINISH_SECONDS = 30.0
 """The seconds that recording, and the threads of connections, may take after `Proxy.close`."""
 
@@ -116,7 +115,7 @@ class Proxy:
         try:
             sock, _ = listener.accept()
         except OSError as error:
-            if error.errno in _EXHAUSTED:
+            if error.errno in EXHAUSTED:
                 self.gap("", "connections wait, because the proxy has no descriptor left: %s" % error.strerror)
                 self._closing.wait(PAUSE_SECONDS)
             return  # otherwise it has gone already

@@ -31,7 +31,7 @@ from ..message import Exchange, HttpRequest, Pairs, check_fields
 from .body_budget import SMALL, NoRoom, weight
 from .outbox import Outbox
 from .request_parser import RequestHead, RequestParser
-from .responses import CONTINUE, LAST_CHUNK, Refused, RequestShape, WITHOUT_BODY, has_body, refusal
+from .responses import CONTINUE, LAST_CHUNK, RETRY_AFTER, Refused, RequestShape, WITHOUT_BODY, has_body, refusal
 
 if TYPE_CHECKING:
     import logging
@@ -353,7 +353,8 @@ class HttpExchange(Exchange):
                 self._held += more
                 return True
         connection.engine.note("bodies without room", "%s: %s" % (connection.peer, why))
-        fields = (("Content-Type", "text/plain"), *((("Retry-After", "5"),) if status == 503 else ()))
+        again = (("Retry-After", RETRY_AFTER[status]),) if status in RETRY_AFTER else ()
+        fields = (("Content-Type", "text/plain"), *again)
         self.reply(status, fields, ("%s\n" % why).encode("ascii"))
         return False
 

@@ -9,7 +9,6 @@ request would cost more than reading its head. Replies that take longer than a t
 clients are watched from then on.
 """
 
-import errno
 import selectors
 import socket
 import sys
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Hashable, List, Op
 
 from ... import deadline
 from ...threads import WorkerPool, attempt, start_thread
+from ...transports.lines.listener import EXHAUSTED
 from .connection import Connection, HttpExchange, get_log
 from .responses import Refused
 from .room import LINGER_SECONDS, choose_for_room, pace, patience
@@ -36,7 +36,6 @@ _REFUSED_AT_ONCE = 64
 """The number of connections over the limit that are answered 503; further ones are just closed."""
 _PIPELINED = 64 * 1024
 """The bytes of further requests that are kept while one is served; then reading pauses."""
-_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Errands(WorkerPool):
@@ -82,8 +81,6 @@ class Parking:
             sock.setblocking(False)
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._ringing = False
-        self._starved: List[Connection] = []
-        """The connections for which no thread could be started."""
         self._listeners: List["Listener"] = []
         self._paused: Optional[float] = None
         """The time at which accepting goes on."""
@@ -168,7 +165,7 @@ class Parking:
 
     def exhausted(self, error: OSError) -> None:
         """Pause accepting if this error says that no descriptor is left."""
-        if error.errno in _EXHAUSTED and self._paused is None:
+        if error.errno in EXHAUSTED and self._paused is None:
             self._accept(False)
             self.engine.note("pauses of accepting", "cannot accept connections for a while: %s" % error)
 
@@ -184,8 +181,8 @@ class Parking:
                  % (chosen.peer, limits.max_http_connections))
             self.lose(chosen)
             excess -= 1
-        full = "more than max_http_connections (%d)" % limits.max_http_connections
         if excess >= 0:
+            full = "more than max_http_connections (%d)" % limits.max_http_connections
             note("connections over the limit", "%s: %s" % (connection.peer, full))
             if excess >= _REFUSED_AT_ONCE or connection.secure:
                 connection.gone = True
@@ -240,11 +237,10 @@ class Parking:
         try:
             connection.listener.process_request(connection, (connection.peer, 0))  # type: ignore[arg-type]
         except (RuntimeError, MemoryError) as error:
-            # No thread is left. The connection waits for the next sweep.
+            # No thread is left. The selector does not wait for the connection, so the next sweep tries again.
             self.engine.note("connections without a thread", "%s: %s" % (connection.peer, error))
             connection.thread = None
-            self._served.pop(connection)
-            self._starved.append(connection)
+            del self._served[connection]
 
     def park(self, connection: Connection) -> None:
         """Take a connection back from its thread."""
@@ -398,9 +394,6 @@ class Parking:
             self._accept(True)
         self.engine.errands.promote(1)
         self.engine.batches.promote(1)
-        starved, self._starved = self._starved, []
-        for connection in starved:
-            self.proceed(connection)
         note, limits = self.engine.note, self.limits
         for connection in list(self.connections):
             outbox = connection.outbox
@@ -416,6 +409,8 @@ class Parking:
                 self.proceed(connection)
             elif connection.half_closed and _is_broken(connection.sock):
                 self.lose(connection)
+            elif connection.thread is None and not connection.interest:
+                self.proceed(connection)
 
     def close_slow_readers(self, peer: Hashable) -> None:
         """Close connections whose clients do not read, until both limits of `mcp_ref.transports.held` are met.

@@ -30,6 +30,7 @@ import os
 import socket
 import threading
 import time
+from functools import partial
 from http.server import ThreadingHTTPServer
 from socketserver import BaseServer
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
@@ -184,10 +185,15 @@ class Listener(ThreadingHTTPServer):
         self.socket = sock
         self.engine = engine
         self._shared = shared
+        self._connect: Callable[[socket.socket, str, Listener], Connection] = Connection
+        if engine.ssl_context is not None:
+            from .tls import TlsConnection
+
+            self._connect = partial(TlsConnection, context=engine.ssl_context)
 
     def accept(self) -> None:
         """Accept the connections that wait."""
-        parking, context = self.engine.parking, self.engine.ssl_context
+        parking = self.engine.parking
         for _ in range(1 if self._shared else _AT_ONCE):
             try:
                 sock, address = self.get_request()
@@ -197,12 +203,7 @@ class Listener(ThreadingHTTPServer):
             try:
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if context is None:
-                    connection = Connection(sock, str(address[0]), self)
-                else:
-                    from .tls import TlsConnection
-
-                    connection = TlsConnection(sock, str(address[0]), self, context)
+                connection = self._connect(sock, str(address[0]), self)
             except (OSError, ValueError):  # the client has gone already
                 sock.close()
             else:

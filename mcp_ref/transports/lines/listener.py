@@ -61,7 +61,8 @@ _ACCEPT_AT_ONCE = 32
 _PAUSE_SECONDS = 1.0
 _LINE_RATE = 1024
 """The bytes of an unfinished line that earn it another second."""
-_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+EXHAUSTED = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+"""The errors of ``accept`` that pass when others free what is short."""
 
 
 class SocketListener:
@@ -267,7 +268,7 @@ class SocketListener:
             try:
                 sock, _address = self._sockets[0].accept()
             except OSError as error:
-                if error.errno in _EXHAUSTED:
+                if error.errno in EXHAUSTED:
                     _log().error("%s: accepting pauses: %s", self.address, error.strerror)
                     self._listen(False)
                 return  # no connection waits, or it has gone again
